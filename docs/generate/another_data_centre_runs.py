@@ -38,6 +38,7 @@ import numpy as np
 from another_data_centre import AGREE, FOLDER, NEWER_HERE, PAGE, PARTS, Planned, page, plan
 from stopped_nodes import JOURNAL, add, lines
 
+from capplan.errors import InputError
 from capplan.lab import packages, processes, state
 from capplan.lab.cluster import KEYSPACE, create_keyspace, replication
 from capplan.lab.collectors.cassandra import Client, RunningCluster, Table
@@ -46,7 +47,6 @@ from capplan.lab.collectors.load import Sample, Servers, arrivals, machine_cpu_s
 from capplan.lab.collectors.runs_in_turn import seed_of
 from capplan.lab.layout import NATIVE_PORT, Layout, Node, command, console_log, settings, write_node
 from capplan.lab.processes import USABLE_CORES, Process
-from capplan.errors import InputError
 
 ROWS, SEED = 2000, 1
 WARM_UP_S, WARM_CLIENTS, WARM_RTT_S, PAUSE_S, START_S = 20.0, 16, 0.001, 1.0, 45.0

@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.answers.number_words import significant
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.planner.data_factor import data_factor
 
 HERE = Path(__file__).resolve().parent

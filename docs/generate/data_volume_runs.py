@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.typed_table import TypedTable
@@ -35,7 +36,6 @@ from capplan.lab.collectors.cql import Asked, CqlTarget, FailedError, Flow, Flow
 from capplan.lab.collectors.load import Run, Sample, pause, rounded
 from capplan.lab.layout import Layout
 from capplan.lab.processes import USABLE_CORES, Process, move, node_cores
-from capplan.errors import InputError
 
 FOLDER = Path(__file__).resolve().parents[1] / "reference" / "data-volume"
 STATES = ("compacted", "aged")

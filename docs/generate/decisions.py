@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from vendor_rating import RATING, rated_nodes
 
+from capplan.answers.verdict import CONFIDENCE
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.scores import MODEL
 from capplan.evidence.load_test_row import LoadTestRow
@@ -29,7 +30,6 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_rows import with_mix
 from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.language.scenario import changed
-from capplan.answers.verdict import CONFIDENCE
 from capplan.planner.rule_names import RULES
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.systems.components.data_centres import LARGEST_DC

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
+from capplan.answers.number_words import rate, share
 from capplan.models.language.document import read_network
 from capplan.models.language.network import Network
 from capplan.models.language.station import Differs
-from capplan.answers.number_words import rate, share
 from capplan.planner.predict.predict import predict
 from capplan.simulator.engine import simulate
 from capplan.simulator.results.run import Run

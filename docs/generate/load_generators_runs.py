@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from capplan.errors import InputError
 from capplan.evidence.importers.database_load_generators import LATTE_REPORT
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
@@ -32,7 +33,6 @@ from capplan.lab.collectors.load import Run
 from capplan.lab.collectors.runs_in_turn import ROWS, Bounds, create_tables, measure, table_of
 from capplan.lab.layout import Layout
 from capplan.lab.processes import generator_core
-from capplan.errors import InputError
 
 FOLDER = Path(__file__).resolve().parents[1] / "reference" / "load-generators"
 LATTE = "latte"

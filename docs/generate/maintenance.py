@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from capplan.answers.number_words import significant
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
-from capplan.answers.number_words import significant
 
 HERE = Path(__file__).resolve().parent
 FOLDER, PAGE = HERE.parent / "reference" / "maintenance", HERE.parent / "reference" / "maintenance.md"

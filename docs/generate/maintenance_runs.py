@@ -22,6 +22,7 @@ from subprocess import Popen
 from typing import Any, NamedTuple
 
 from capplan.cli.evidence import write_tables
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
@@ -46,7 +47,6 @@ from capplan.lab.layout import Layout
 from capplan.lab.packages import java_of_tools
 from capplan.lab.processes import cpu_s
 from capplan.lab.state import State
-from capplan.errors import InputError
 
 _TABLE, _ROW_BYTES = f"{KEYSPACE}.maintained", 1024
 _ROWS = {"compaction": 768 << 10, "repair": 256 << 10}  # nodes that share a core write slowly

@@ -10,17 +10,17 @@ from typing import Any
 
 from decisions import nodes_of
 
+from capplan.answers.results import Band
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.row_predictions import predict_table
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.grouped import grouped
 from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_components import Rows
 from capplan.layout.table_rows import THROUGHPUT, with_mix
 from capplan.layout.table_system import TableSystem, unloaded
-from capplan.grouped import grouped
-from capplan.answers.results import Band
 from capplan.systems.registry import table_system
 
 HELD = 0.8

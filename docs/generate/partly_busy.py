@@ -28,8 +28,8 @@ from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT
 from capplan.files import replace_file
+from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT
 from capplan.models.solver.analytic import Analysis
 from capplan.systems.registry import table_system
 

@@ -20,19 +20,19 @@ from typing import Any
 
 import numpy as np
 
+from capplan.answers.number_words import share
 from capplan.calibration.fit.posterior import Maximum, maximum, problem, start_of
 from capplan.calibration.fit.refits import folds
 from capplan.calibration.fit.stages import Stages, digest
 from capplan.calibration.validation.backtest import left_out
 from capplan.calibration.validation.nearness import nearness
+from capplan.files import replace_file
 from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted, rounded
 from capplan.layout.observations import LoadTest
 from capplan.layout.system import System
-from capplan.files import replace_file
 from capplan.models.language.parameter import Parameter, from_log, log_values
 from capplan.models.language.units import FloatArray
-from capplan.answers.number_words import share
 from capplan.systems.registry import documented_names, system
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

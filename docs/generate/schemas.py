@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from capplan.answers.verb_answer import VerbAnswer
 from capplan.calibration.tables.backtest import Backtest
 from capplan.calibration.validation.validation import Validations
 from capplan.evidence.audit.audit import Audit
@@ -22,7 +23,6 @@ from capplan.evidence.table import DocumentedFigures
 from capplan.lab.cluster import LabStatus
 from capplan.lab.collectors.collector import Collection, CollectorList
 from capplan.models.language.document import network_schema, schema
-from capplan.answers.verb_answer import VerbAnswer
 from capplan.planner.check import Checked
 from capplan.planner.compare import Comparison
 from capplan.planner.data_factor import DataFactor

@@ -22,13 +22,13 @@ from sphinx.cmd.build import build_main
 from typer.main import get_command
 
 import capplan
+from capplan.answers import objective
 from capplan.cli.evidence import evidence_
 from capplan.cli.lab import lab_
 from capplan.cli.main import main as run_command_line
 from capplan.cli.shell.groups import TOPICS
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.row_validation import columns_of
-from capplan.answers import objective
 from capplan.models.language.scenario import options_of
 from capplan.systems.registry import every_system
 

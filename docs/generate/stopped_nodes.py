@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from capplan.answers.results import Band
 from capplan.calibration.tables.figures import scatter_of
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.row_predictions import band_of, predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_system import with_unknown_layouts
 from capplan.models.cassandra.pauses import NO_PAUSES, ReportedPauses
-from capplan.errors import InputError
-from capplan.answers.results import Band
 from capplan.reports.numbers import many
 from capplan.systems.cassandra import SYSTEM
 

@@ -52,6 +52,7 @@ from stopped_nodes import (
     write_predictions,
 )
 
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab import cluster as lab_cluster
@@ -62,7 +63,6 @@ from capplan.lab.collectors.load import Run, Sample, machine_cpu_s
 from capplan.lab.collectors.runs_in_turn import seed_of
 from capplan.lab.layout import Layout
 from capplan.lab.processes import USABLE_CORES, Process, move, send
-from capplan.errors import InputError
 
 ROW_BYTES, FULL_CLIENTS, SEED = 100, 24, 1
 WARM_UP_S, PAUSE_S, START_S = 30.0, 1.0, 60.0

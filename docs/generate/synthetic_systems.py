@@ -28,16 +28,16 @@ import numpy as np
 from synthetic_page import RESULT
 from synthetic_truth import ALTERATIONS, PAUSES_S, PERCENTILES, Measured, Truth, drawn, estimated, measured
 
+from capplan.answers.verdict import answer
 from capplan.calibration import tables as fit_tables
 from capplan.calibration.fit.stages import refit_code
 from capplan.calibration.tables.bias import Outcome, held_bands, place
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.identifiability import decided
 from capplan.calibration.tables.row_predictions import predict_table
+from capplan.files import replace_file, user_cache
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_rows import MEAN, THROUGHPUT
-from capplan.files import replace_file, user_cache
-from capplan.answers.verdict import answer
 from capplan.systems.registry import table_system
 
 HERE = Path(__file__).resolve().parent

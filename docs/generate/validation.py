@@ -23,8 +23,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.utils import PlotlyJSONEncoder
 
-from capplan.calibration.validation.validation import Validation, report
 from capplan.answers.number_words import share, significant
+from capplan.calibration.validation.validation import Validation, report
 from capplan.reports.validation import close_of, figures, page
 from capplan.systems.registry import documented_names, system
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from capplan.calibration.fit.calibrate import calibrate as calibrate
     from capplan.calibration.tables.backtest import backtest as backtest
     from capplan.calibration.validation.validation import validate as validate
-    from capplan.evidence.import_files import import_load_tests as import_load_tests
     from capplan.errors import InputError as InputError
+    from capplan.evidence.import_files import import_load_tests as import_load_tests
     from capplan.models.language.document import read_network as read_network
     from capplan.models.language.document import write_network as write_network
     from capplan.models.language.network import Network as Network

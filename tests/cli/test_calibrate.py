@@ -12,9 +12,9 @@ from capplan.calibration.fit.calibrate import stages_of
 from capplan.cli.main import main
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.files import only_run
 from capplan.layout.fitted_file import Fitted, read_fitted
 from capplan.layout.system import System
-from capplan.files import only_run
 from capplan.systems.registry import system
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ from tests.cli.commands import answered, refused
 from tests.planner.predictions import predicted
 
 import capplan.cli.predict as face
-from capplan.cli.main import main
 from capplan.answers.verdict import NORMAL, OVERLOAD, Answer, JudgedSituation, verdict
+from capplan.cli.main import main
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.simulator.compiled.kernel import library

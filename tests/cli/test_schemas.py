@@ -7,10 +7,10 @@ import json
 import jsonschema
 import pytest
 
+from capplan.answers.verb_answer import VerbAnswer
 from capplan.cli.main import main
 from capplan.evidence.table import DocumentedFigures
 from capplan.lab.collectors.collector import CollectorList
-from capplan.answers.verb_answer import VerbAnswer
 from capplan.planner.sweep import SweepTable
 from capplan.systems.registry import KnownSystems
 

@@ -11,13 +11,13 @@ import jsonschema
 import pytest
 import typer
 
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.answers.verdict import Answer
 from capplan.cli.main import main
 from capplan.cli.shell.groups import TOPICS, Verb
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.shell.terminal import Json, exit_by, print_answer
 from capplan.models.language.scenario import Scenario
-from capplan.answers.verb_answer import VerbAnswer
-from capplan.answers.verdict import Answer
 from capplan.reports.document import Block, Fact
 
 

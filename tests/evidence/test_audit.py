@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import capplan
+from capplan.errors import InputError
 from capplan.evidence.audit.audit import Audit
 from capplan.evidence.audit.checks import Checks, Figures
 from capplan.evidence.audit.finding import Finding, shown
 from capplan.evidence.interval import Interval
 from capplan.evidence.table import by_id
-from capplan.errors import InputError
 from capplan.systems import registry
 
 SNAPSHOTS = Path(__file__).parent / "audits"

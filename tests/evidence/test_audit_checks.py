@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capplan.errors import InputError
 from capplan.evidence.audit.audit import audit_documents
 from capplan.evidence.audit.checks import (
     Check,
@@ -25,7 +26,6 @@ from capplan.evidence.audit.checks import (
 )
 from capplan.evidence.audit.finding import judge
 from capplan.evidence.interval import Interval
-from capplan.errors import InputError
 from capplan.systems import registry
 
 ROW = replace(registry.system("fedora4").evidence[0], layout={"nodes": "3"}, unit="s")

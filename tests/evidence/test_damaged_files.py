@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capplan.evidence.import_files import import_files
 from capplan.errors import InputError
+from capplan.evidence.import_files import import_files
 
 SAMPLES = sorted(path for path in (Path(__file__).parents[1] / "samples").iterdir() if path.suffix != ".md")
 SMALL = [path for path in SAMPLES if path.stat().st_size < 20_000]

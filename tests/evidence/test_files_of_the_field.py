@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from capplan.errors import InputError
 from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.import_files import import_files
 from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.errors import InputError
 
 FIELD, SAMPLES = Path(__file__).parent / "field", Path(__file__).parents[1] / "samples"
 CORPUS = SAMPLES.parent / "fuzz" / "corpus"

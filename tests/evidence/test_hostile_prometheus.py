@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from capplan.errors import InputError
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers import server_metrics
-from capplan.errors import InputError
 
 END = 1_700_000_600
 STOP = threading.Event()

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from capplan.errors import InputError
 from capplan.evidence.import_files import import_files
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.errors import InputError
 
 ROW = LoadTestRow(run_id="a", load_kind="open", throughput_tps=100.0, latency_mean_ms=5.0, request_class="all")
 

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.evidence.engine_tables import clean_table
 
+from capplan.answers.results import plain
 from capplan.evidence.audit.audit import Audit, audit_load_tests
 from capplan.evidence.audit.load_tests import RULES, MeasuredRow, mean_bounds, spread
 from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.answers.results import plain
 
 
 def altered(row: LoadTestRow, **cells: Any) -> LoadTestRow:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capplan.answers.results import plain
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
-from capplan.errors import InputError
-from capplan.answers.results import plain
 
 FULL = LoadTestRow(
     run_id="a, b",

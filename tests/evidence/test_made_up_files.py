@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 
+from capplan.errors import InputError
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.mapped_table import read_mapping
 from capplan.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.errors import InputError
 
 REQUESTS = np.random.default_rng(7).lognormal(1.0, 0.8, 20_000)  # latencies, ms
 

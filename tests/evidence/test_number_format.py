@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capplan.errors import InputError
 from capplan.evidence.importers.number_format import (
     COMMA,
     POINT,
@@ -13,7 +14,6 @@ from capplan.evidence.importers.number_format import (
     rising,
     whole,
 )
-from capplan.errors import InputError
 
 marks = st.sampled_from([POINT, COMMA])
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fuzz.rules import time_limit
 
+from capplan.errors import InputError
 from capplan.evidence.importers.pause_records import read_pauses
 from capplan.models.cassandra.pauses import ReportedPauses, parse_pauses
-from capplan.errors import InputError
 
 LOGS = Path(__file__).parents[1] / "gc_logs"
 SAMPLES = Path(__file__).parents[1] / "samples"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
-from capplan.errors import InputError
 
 ROWS = [
     LoadTestRow(rf=1, clients=64, version="4.0", consistency_read="ONE", encryption_client=False),

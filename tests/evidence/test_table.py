@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capplan.errors import InputError
 from capplan.evidence.interval import Interval
 from capplan.evidence.table import COLUMNS, UNITS, Evidence, by_id, layout_text, parse, rows_hash, select
-from capplan.errors import InputError
 from capplan.systems import registry
 
 ROWS = registry.system("openprovider").evidence

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 
+from capplan.errors import InputError
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers import jmeter
 from capplan.evidence.importers.mapped_table import ColumnMap, parse_mapping, read_mapping
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.errors import InputError
 
 FIELD, CORPUS = Path(__file__).parent / "field", Path(__file__).parents[1] / "fuzz" / "corpus"
 

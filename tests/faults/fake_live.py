@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.planner.made_up_cluster import SHORT, MadeUp, Measuring
 
-from capplan.lab import packages
 from capplan.files import user_cache
+from capplan.lab import packages
 from capplan.planner.live import clusters, protocol, run
 
 

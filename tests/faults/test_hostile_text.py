@@ -10,17 +10,17 @@ import pytest
 from capplan.cli.main import main
 from capplan.cli.shell.messages import ERRORS
 from capplan.cli.shell.terminal import write_csv
+from capplan.errors import InputError
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.mapped_table import read_mapping
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.packages import downloaded
-from capplan.errors import InputError
 from capplan.models.language.construct import checked_name
 from capplan.models.language.document import read_network, read_toml
 from capplan.models.language.units import parse_count, parse_duration_s, parse_rate_per_s, parse_share
-from capplan.visible_text import LONGEST_NAME, cell, from_cell, short, visible
 from capplan.systems.registry import read_calibration
+from capplan.visible_text import LONGEST_NAME, cell, from_cell, short, visible
 
 ROOT = Path(__file__).parents[2]
 OWN = ROOT / "docs" / "examples" / "own-measurements"

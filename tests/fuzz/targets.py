@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unittest.mock import patch
 
+from capplan.answers.objective import parse as parse_objective
 from capplan.cli import collect, lab
 from capplan.cli.outages import read_times
 from capplan.cli.shell.target import read_target_or_network
+from capplan.errors import InputError
 from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.mapped_table import parse_mapping, read_mapping
@@ -23,7 +25,6 @@ from capplan.evidence.row_choice import chosen_rows
 from capplan.evidence.table import parse as parse_evidence
 from capplan.lab import packages, state
 from capplan.lab.layout import Layout, check_rtt
-from capplan.errors import InputError
 from capplan.models.language.per_dc import parse_pairs
 from capplan.models.language.traffic import parse_mix
 from capplan.models.language.units import (
@@ -34,7 +35,6 @@ from capplan.models.language.units import (
     parse_share,
     parse_size_bytes,
 )
-from capplan.answers.objective import parse as parse_objective
 from capplan.planner.check import read_specification
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.drift import drift, read_answer

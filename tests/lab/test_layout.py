@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from capplan.lab.layout import VERSIONS, Layout, command, settings, write_node
 from capplan.errors import InputError
+from capplan.lab.layout import VERSIONS, Layout, command, settings, write_node
 
 LAYOUTS = st.builds(Layout, dcs=st.integers(1, 9), cass_nodes=st.integers(1, 12))
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from capplan.errors import InputError
 from capplan.lab import cluster, processes, state
 from capplan.lab.layout import Layout
 from capplan.lab.processes import Process
 from capplan.lab.state import State
-from capplan.errors import InputError
 
 WHOLE = '{"version": %s, "layout": {}, "rtt_s": 0, "boot": "", "processes": {"dc1-1": {"pid": %s, "started": 1}}}'
 """A state, of a version and of a process."""

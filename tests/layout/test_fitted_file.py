@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.errors import InputError
 from capplan.layout.fitted_file import DRAWS, SCHEMA, rounded, to_json, write
 from capplan.models.cassandra.pauses import OF_PAUSES
-from capplan.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.systems.registry import documented_names, read_calibration, system
 

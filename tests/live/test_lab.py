@@ -19,11 +19,11 @@ import pytest
 from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
+from capplan.files import user_cache
 from capplan.lab import cluster, state
 from capplan.lab.cluster import KEYSPACE, session
 from capplan.lab.collectors.sessions import SESSION
 from capplan.lab.layout import NATIVE_PORT, Layout
-from capplan.files import user_cache
 from capplan.planner.live.folder import LARGE, PREDICTIONS, SMALL, Folder, runs_in, sessions_in
 
 pytestmark = pytest.mark.live

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from tests.models.clusters import LAN_S, WAN_S, cluster
 
+from capplan.errors import InputError, RefusedError
 from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
-from capplan.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.step import (

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.cassandra.pauses import ReportedPauses, parse_pauses
 from capplan.errors import InputError
+from capplan.models.cassandra.pauses import ReportedPauses, parse_pauses
 
 
 def test_a_record_has_a_share_and_a_length_and_what_else_is_known() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from capplan.errors import InputError, RefusedError
 from capplan.models.cassandra.consistency import (
     CONSISTENCY_LEVELS,
     always_found,
@@ -15,7 +16,6 @@ from capplan.models.cassandra.consistency import (
     need,
     quorum,
 )
-from capplan.errors import InputError, RefusedError
 
 THREE_DCS = [3, 3, 3]
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.clusters import cluster
 
+from capplan.errors import InputError
 from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
 from capplan.models.cassandra.encryption import (
     CLIENT_S,
@@ -21,7 +22,6 @@ from capplan.models.cassandra.encryption import (
     check_encryption,
     encrypted,
 )
-from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import Scenario, changed

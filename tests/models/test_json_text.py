@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from capplan.layout.fitted_file import read_fitted
-from capplan.errors import InputError
 from capplan.answers.json_text import DEEPEST, NotJsonError, parse_json
+from capplan.errors import InputError
+from capplan.layout.fitted_file import read_fitted
 from capplan.planner.saved_document import read_document
 
 TWICE = '{"schema": "capplan.fitted/1", "other": [{"same": 1, "same": 2}]}'

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from capplan.answers.condition import Unmeasured, condition
-from capplan.errors import InputError
 from capplan.answers.verdict import NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, check_confidence, verdict
+from capplan.errors import InputError
 
 
 def situation(risk: float, word: str = NORMAL, **more: Any) -> JudgedSituation:

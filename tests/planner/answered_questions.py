@@ -19,9 +19,9 @@ from typing import Any
 from tests.planner.printed_answers import Violation, of_content, of_pair, of_text
 from tests.planner.valid_questions import NETWORK, PLACE, Asked, Words, folder, verb_of
 
-from capplan.cli.main import main
 from capplan.answers.results import STATISTICS
 from capplan.answers.verdict import answer as answer_at
+from capplan.cli.main import main
 
 LONGEST_S = 180.0
 """CPU time of a line after which it counts as endless: some layouts whose data centres differ take half of it."""

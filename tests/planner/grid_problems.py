@@ -17,8 +17,8 @@ import numpy as np
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.tables.fit_table import fit_table
-from capplan.layout.fitted_file import Fitted
 from capplan.errors import InputError
+from capplan.layout.fitted_file import Fitted
 from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.size.search import Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, families, size, sizing_target

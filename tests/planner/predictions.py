@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from capplan.layout.fitted_file import Fitted
 from capplan.answers.objective import parse
 from capplan.answers.results import Band, Capacity, Latency, Outage, Parts, SessionNotFound
 from capplan.answers.verdict import answer
+from capplan.layout.fitted_file import Fitted
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import (
     EvidenceSummary,

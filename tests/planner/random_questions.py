@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.components import Ratios
-from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.systems.registry import resolve, scenario, system
 

@@ -8,9 +8,9 @@ import pytest
 from tests.systems.prior_draws import prior_draws
 
 from capplan.cli.main import main
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import write
-from capplan.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.compare import compare
 from capplan.planner.predict.predict import predict

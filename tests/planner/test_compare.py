@@ -13,6 +13,7 @@ import pytest
 from capplan.calibration.fit.posterior import maximum, problem, resampled
 from capplan.calibration.fit.refits import PROPOSALS
 from capplan.cli.main import main
+from capplan.errors import InputError
 from capplan.evidence.table import Evidence
 from capplan.layout.components import MeasuredRange
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
@@ -20,7 +21,6 @@ from capplan.layout.fitted_file import DRAWS
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty, error_kind, model_errors
-from capplan.errors import InputError
 from capplan.models.language.parameter import from_log
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray

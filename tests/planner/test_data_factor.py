@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.errors import InputError
 from capplan.planner.data_factor import DataFactor, data_factor
 
 LAB = Path(__file__).parents[2] / "docs" / "reference" / "data-volume" / "runs.csv"

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capplan.answers.results import Band
 from capplan.errors import InputError
 from capplan.models.language.document import load
 from capplan.models.language.scenario import Scenario
-from capplan.answers.results import Band
 from capplan.planner.demand.demand import GUESS, Between, Demand, assumptions, growth_factors, read_demand
 from capplan.planner.demand.forecast import (
     Forecast,

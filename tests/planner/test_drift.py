@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 
 from capplan.cli.main import main
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.errors import InputError
 from capplan.planner.drift import Drift, drift, predicted, read_answer
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from tests.planner.made_up_cluster import SHORT, MadeUp, Measuring
 
+from capplan.answers.results import Band
 from capplan.cli.main import main
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
 from capplan.lab.layout import Layout
 from capplan.layout.table_rows import THROUGHPUT
-from capplan.errors import InputError
-from capplan.answers.results import Band
 from capplan.planner.live import run
 from capplan.planner.live.clusters import DataCentre, Existing, Hosts, read_hosts
 from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder, runs_in

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from capplan.answers.results import Band
 from capplan.calibration.tables.bias import LEVELS, KindOfFigure
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.layout import Layout
-from capplan.answers.results import Band
 from capplan.planner.live.live_validation import (
     COLUMNS,
     THRESHOLDS,

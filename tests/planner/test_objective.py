@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.planner.predictions import prediction
 
-from capplan.errors import InputError
 from capplan.answers.objective import Metric, Objective, parse
 from capplan.answers.results import Band
 from capplan.answers.verdict import CONFIDENCE
+from capplan.errors import InputError
 
 CLASSES, RESOURCES = ("auth", "acct"), ("cassandra", "front")
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.answers.results import Band
 from capplan.layout.case import Case
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import Band
 from capplan.planner.predict.capacity import SHARES, capacity_of, sustained_rate
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.simulated_latency import solved_latency

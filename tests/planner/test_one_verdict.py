@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from tests.planner.random_questions import question
 
+from capplan.answers.verdict import CONFIDENCE, Verdict
+from capplan.errors import InputError
 from capplan.layout.components import Machines
 from capplan.layout.situations import Losses
-from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.answers.verdict import CONFIDENCE, Verdict
 from capplan.planner.check import Specification, check
 from capplan.planner.compare import compare
 from capplan.planner.predict.predict import predict

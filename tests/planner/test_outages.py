@@ -8,10 +8,10 @@ import jsonschema
 import numpy as np
 import pytest
 
+from capplan.errors import CrowdedError, InputError
 from capplan.layout.case import Case
 from capplan.layout.situations import Losses, Remainder, losses_of
 from capplan.layout.system import System
-from capplan.errors import CrowdedError, InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import changed

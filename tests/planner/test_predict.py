@@ -14,10 +14,10 @@ import pytest
 from tests.planner import predictions
 from tests.planner.predictions import few_draws
 
+from capplan.answers.results import STATISTICS, Band, Latency
 from capplan.evidence.table import Evidence
 from capplan.layout.solution import Solution
 from capplan.models.language.scenario import changed
-from capplan.answers.results import STATISTICS, Band, Latency
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.systems.openprovider.scenario import OpenproviderScenario

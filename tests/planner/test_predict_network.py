@@ -12,6 +12,8 @@ import jsonschema
 import pytest
 from scipy import optimize
 
+from capplan.answers.results import Band
+from capplan.answers.verdict import Answer
 from capplan.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
@@ -28,8 +30,6 @@ from capplan.models.language.traffic import (
     Timeline,
     Trace,
 )
-from capplan.answers.results import Band
-from capplan.answers.verdict import Answer
 from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.predict_network import predict_network

@@ -16,8 +16,8 @@ import pypdfium2
 import pytest
 from tests.planner.proposals import HOSTILE, for_subscribers, of_a_table, question, small, with_unseen_rows
 
-from capplan.errors import InputError
 from capplan.answers.results import plain
+from capplan.errors import InputError
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.demand.forecast import layout_of
 from capplan.planner.proposal.details import Details, Logo, checked, read_details, read_logo

@@ -20,12 +20,12 @@ import pytest
 from rich.console import Console
 from tests.planner.random_questions import Question, few_draws, question
 
-from capplan.layout.case import Case
-from capplan.layout.components import Ratios
-from capplan.errors import InputError
-from capplan.models.language.scenario import Scenario, changed
 from capplan.answers.results import STATISTICS, Band
 from capplan.answers.verdict import answer
+from capplan.errors import InputError
+from capplan.layout.case import Case
+from capplan.layout.components import Ratios
+from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.reports.prediction import MORE, describe

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.simulator.histograms import histogram_of
 
+from capplan.answers.results import STATISTICS, Latency
 from capplan.layout.case import Case
 from capplan.layout.ensemble import evenly_along
 from capplan.layout.fitted_file import DRAWS
@@ -20,7 +21,6 @@ from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import STATISTICS, Latency
 from capplan.planner.predict import simulated_latency as simulated
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.simulated_latency import (

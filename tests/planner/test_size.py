@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.planner.sizings import sized
 
-from capplan.layout.situations import Factor, Losses, Situation
 from capplan.errors import InputError
+from capplan.layout.situations import Factor, Losses, Situation
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import parse_share
 from capplan.planner.demand.demand import read_demand

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capplan.answers.verdict import NORMAL
 from capplan.layout.case import Case
 from capplan.layout.situations import Factor, Situation
 from capplan.models.language.scenario import changed
-from capplan.answers.verdict import NORMAL
 from capplan.planner.predict.capacity import repeated_at_rate
 from capplan.planner.sustained import Conditions, Judged, Strained, at_confidence, band_of_rates
 from capplan.systems.registry import resolve, scenario

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from capplan.layout.components import Ratios
-from capplan.errors import InputError
-from capplan.models.language.scenario import Scenario, changed
 from capplan.answers.results import STATISTICS
+from capplan.errors import InputError
+from capplan.layout.components import Ratios
+from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.sweep import (
     DEFAULT_DRAWS,
     DEFAULT_RATES,

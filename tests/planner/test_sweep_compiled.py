@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from tests.planner.test_sweep import computed, given, load, sweep
 
+from capplan.answers.results import rounded
 from capplan.layout.components import Pauses
 from capplan.models.language.scenario import Scenario, changed
-from capplan.answers.results import rounded
 from capplan.planner import sweep as sweep_compiled
 from capplan.planner import sweep as sweep_module
 from capplan.planner.predict.predict import predict

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from tests.simulator.histograms import histogram_of
 
-from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.answers.results import STATISTICS
+from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.planner.predict.simulated_latency import extended_to_all, relations_of
 from capplan.simulator.results.histogram import Histogram
 

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.answers.results import STATISTICS, rounded
+from capplan.errors import InputError
 from capplan.layout.components import Ratios, Simulations
 from capplan.layout.fitted_file import Fitted
-from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario, changed
-from capplan.answers.results import STATISTICS, rounded
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.simulate.simulate import Design, observed, of_scenario, summed_up

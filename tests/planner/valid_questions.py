@@ -22,18 +22,18 @@ import tomli_w
 from tests.planner import valid_tables
 from tests.planner.valid_tables import SAMPLES, Random, one, shares, whole
 
+from capplan.answers.results import STATISTICS
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import Target, read_target
+from capplan.errors import InputError
 from capplan.layout.components import Machines, Ratios
 from capplan.layout.fitted_file import DRAWS
 from capplan.layout.situations import Losses
 from capplan.layout.table_system import table_of
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
-from capplan.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.models.language.step import RoutePolicy
-from capplan.answers.results import STATISTICS
 from capplan.systems.registry import documented_systems, resolve, system
 
 SEED = 35

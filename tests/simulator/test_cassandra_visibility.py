@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.simulator.visibility_probe import lags_s, probes_alone
 
+from capplan.errors import RefusedError
 from capplan.models.cassandra.cluster import Cluster, Costs
 from capplan.models.cassandra.encryption import Exchanges
 from capplan.models.cassandra.visibility import (
@@ -17,7 +18,6 @@ from capplan.models.cassandra.visibility import (
     erlang_survival,
     slowed,
 )
-from capplan.errors import RefusedError
 from capplan.models.language.distribution import Erlang
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray

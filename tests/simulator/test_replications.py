@@ -11,6 +11,7 @@ import pytest
 from tests.simulator.same_path import assert_same
 from tests.simulator.small_networks import network, timeline, visit
 
+from capplan.answers.results import plain
 from capplan.errors import InputError, RefusedError
 from capplan.models.language.construct import at_draw
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential, Mixture
@@ -19,7 +20,6 @@ from capplan.models.language.scenario import changed
 from capplan.models.language.station import Background, Pauses, Station
 from capplan.models.language.step import Delay, ForkJoin, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Closed, Open, Poisson, RequestClass, Session
-from capplan.answers.results import plain
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.compiled import lowering
 from capplan.simulator.engine import Engine, simulate

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from capplan.cli.main import main
+from capplan.errors import InputError
 from capplan.evidence.import_files import import_files
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.errors import InputError
 
 pytestmark = pytest.mark.system
 

@@ -13,10 +13,10 @@ import pytest
 from tests.systems.prior_draws import prior_values
 
 from capplan.calibration.fit.stages import refit_code
+from capplan.errors import InputError
 from capplan.layout.components import Ratios
 from capplan.layout.solution import kind_of
 from capplan.layout.system import System
-from capplan.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
 from capplan.models.language.step import walk

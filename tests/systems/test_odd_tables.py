@@ -10,10 +10,10 @@ import pytest
 
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.row_predictions import RowPrediction, predict_table
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.table_components import Rows
-from capplan.errors import InputError
 from capplan.systems.registry import table_system
 
 USUAL: dict[str, Any] = {"dcs": 1, "rf": 3, "node_cores": 8, "read_fraction": 0.0, "request_class": "write"}

@@ -18,8 +18,8 @@ import pytest
 
 from capplan.calibration.fit.stages import refit_code
 from capplan.cli.main import main
-from capplan.evidence.table import parse
 from capplan.errors import InputError
+from capplan.evidence.table import parse
 from capplan.models.language.parameter import defaults
 from capplan.systems import registry
 

@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
-from capplan.errors import InputError, nearest, one_of
-from capplan.models.language.units import parse_duration_s, parse_rate_per_s, parse_share
 from capplan.answers.results import STATISTICS, Band, ComparedFigure, ObjectiveVerdict, Parts
 from capplan.answers.verdict import answer
+from capplan.errors import InputError, nearest, one_of
+from capplan.models.language.units import parse_duration_s, parse_rate_per_s, parse_share
 
 MetricKind = Literal["duration", "share", "number", "rate"]
 Comparator = Literal["<", "<=", ">", ">=", "in"]

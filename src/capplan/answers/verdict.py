@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from capplan.answers.condition import Condition, instead, under
-from capplan.errors import InputError
 from capplan.answers.number_words import share, tenths_of_percent
+from capplan.errors import InputError
 
 Answer = Literal["yes", "uncertain", "no"]
 CONFIDENCE = 0.9

@@ -13,14 +13,14 @@ from capplan.calibration.tables.fit_table import fit_table
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import read_target
 from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, WithRefused, check_output, print_rows
+from capplan.errors import InputError
 from capplan.evidence.audit.audit import check_believed
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
+from capplan.files import only_run, writable_cache
 from capplan.layout.fitted_file import to_json, write
 from capplan.layout.table_system import TableSystem, table_of
-from capplan.errors import InputError
-from capplan.files import only_run, writable_cache
 from capplan.reports.document import Bullets
 from capplan.reports.fit import of_documents, of_table
 from capplan.systems.registry import DEFAULT

@@ -9,8 +9,8 @@ import typer
 
 from capplan.cli.shell.progress import working
 from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, TableFile, check_output, naming, print_answer
-from capplan.models.cassandra.consistency import check_level
 from capplan.errors import InputError, look_up
+from capplan.models.cassandra.consistency import check_level
 from capplan.models.language.units import parse_count, parse_duration_s, parse_share, parse_size_bytes
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.target import Target, read_target
 from capplan.cli.shell.terminal import Json, LatencyEngine, NoSolvingLimit, chosen_engine, print_answer
-from capplan.layout.fitted_file import Fitted
 from capplan.errors import InputError
+from capplan.layout.fitted_file import Fitted
 from capplan.planner.compare import compare
 from capplan.planner.sustained import JudgingEngine
 from capplan.planner.time_limits import check_layouts

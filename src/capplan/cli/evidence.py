@@ -30,13 +30,13 @@ from capplan.cli.shell.terminal import (
     write_frame,
     write_json,
 )
+from capplan.errors import InputError, look_up, one_of
 from capplan.evidence.audit.finding import Finding
 from capplan.evidence.import_files import ImportReport, import_files
 from capplan.evidence.importers.mapped_table import parse_mapping
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.evidence.table import DocumentedFigures, Evidence, by_id, layout_text
-from capplan.errors import InputError, look_up, one_of
 from capplan.planner.audit import audit, is_table
 from capplan.planner.data_factor import data_factor
 from capplan.reports import evidence

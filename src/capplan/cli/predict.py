@@ -26,8 +26,8 @@ from capplan.cli.shell.terminal import (
     print_answer,
     refuse_both,
 )
-from capplan.layout.case import Case
 from capplan.errors import InputError
+from capplan.layout.case import Case
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import parse_duration_s, parse_share

@@ -13,8 +13,8 @@ import typer
 
 from capplan.cli.shell.messages import no_more_signs, say
 from capplan.cli.shell.terminal import naming
-from capplan.layout.fitted_file import Fitted
 from capplan.errors import InputError, check_extra
+from capplan.layout.fitted_file import Fitted
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
 from capplan.systems.registry import read_calibration
 

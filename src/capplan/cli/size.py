@@ -34,9 +34,9 @@ from capplan.cli.shell.terminal import (
     print_answer,
 )
 from capplan.cli.shell.workers import workers_for
+from capplan.errors import InputError
 from capplan.layout.components import Machines
 from capplan.layout.system import System
-from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
 from capplan.planner.demand.demand import parse_growth

@@ -19,9 +19,9 @@ from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages, working
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import Csv, Json, Screen, exit_unless, print_answer, refuse_both, write_json
-from capplan.layout.fitted_file import Fitted
 from capplan.errors import InputError
 from capplan.files import user_cache
+from capplan.layout.fitted_file import Fitted
 from capplan.systems.registry import documented_names, system
 
 ALL = "all"

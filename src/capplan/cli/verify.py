@@ -12,8 +12,8 @@ from capplan.cli.shell.progress import stages
 from capplan.cli.shell.terminal import Json, exit_unless, print_answer
 from capplan.cli.shell.workers import workers_for
 from capplan.cli.size import Processes
-from capplan.layout.table_system import table_of
 from capplan.errors import InputError
+from capplan.layout.table_system import table_of
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError
 from capplan.planner.proposal.verify import question_of, read_proposal, verify
 from capplan.planner.size.size import families

@@ -17,6 +17,8 @@ from typing import Any
 
 import pandas as pd
 
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.errors import InputError
 from capplan.evidence.documented_runs import documented_runs
 from capplan.evidence.importers import (
     database_load_generators,
@@ -45,9 +47,7 @@ from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
 from capplan.evidence.table import Evidence
 from capplan.evidence.text_file import TextFile
-from capplan.errors import InputError
 from capplan.grouped import grouped
-from capplan.answers.verb_answer import VerbAnswer
 
 IMPORTERS: tuple[Importer, ...] = (
     database_load_generators.CASSANDRA_STRESS,

@@ -24,9 +24,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from capplan.errors import InputError, look_up, one_of
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_validation import Column
-from capplan.errors import InputError, look_up, one_of
 from capplan.models.language.per_dc import SEPARATOR
 
 Mask: TypeAlias = NDArray[np.bool_]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
-from capplan.evidence.text_file import read_as_csv
 from capplan.errors import InputError, nearest, one_of
+from capplan.evidence.text_file import read_as_csv
 from capplan.models.language.per_dc import SEPARATOR, is_per_dc, parse_shares
 
 MOST_COUNT = 2**53  # beyond which a double does not count exactly

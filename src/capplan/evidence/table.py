@@ -64,10 +64,10 @@ from decimal import Decimal, InvalidOperation
 from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.errors import InputError, look_up, one_of
 from capplan.evidence.interval import Interval
 from capplan.evidence.row_validation import columns_of, parse_rows
-from capplan.errors import InputError, look_up, one_of
-from capplan.answers.verb_answer import VerbAnswer
 
 # As written -> (SI unit, factor). Factors are decimal text, so that 2.5 ms is exactly 0.0025 s.
 UNITS = {

@@ -23,10 +23,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from capplan.evidence.row_validation import FLAGS, MOST_COUNT, Column, R, check_header, columns_of
-from capplan.evidence.text_file import TextFile, read_as_csv
 from capplan import visible_text
 from capplan.errors import InputError, look_up
+from capplan.evidence.row_validation import FLAGS, MOST_COUNT, Column, R, check_header, columns_of
+from capplan.evidence.text_file import TextFile, read_as_csv
 from capplan.files import replace_file
 from capplan.models.language.document import schema
 from capplan.models.language.per_dc import SEPARATOR, per_dc_text

@@ -17,6 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.errors import InputError
+from capplan.files import replace_file
 from capplan.lab import packages, processes, state
 from capplan.lab.layout import (
     ECHO_PORT,
@@ -33,9 +36,6 @@ from capplan.lab.layout import (
 from capplan.lab.packages import Progress
 from capplan.lab.processes import Process, node_cores
 from capplan.lab.state import PROXY, State
-from capplan.errors import InputError
-from capplan.files import replace_file
-from capplan.answers.verb_answer import VerbAnswer
 
 _START_S = 180.0  # that a node may take on a busy machine
 _POLL_S = 0.1

@@ -16,9 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from capplan.lab.layout import CassandraVersion
 from capplan.errors import InputError, MissingError, check_extra
 from capplan.files import replace_file
+from capplan.lab.layout import CassandraVersion
 
 Progress = Callable[[str, int, int], None]
 """Receives what is done, how much of it is finished, and how much there is."""

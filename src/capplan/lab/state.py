@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from capplan.lab.layout import Layout
-from capplan.lab.processes import Process
 from capplan.errors import InputError
 from capplan.files import locked as locked_file
 from capplan.files import replace_file, user_cache
+from capplan.lab.layout import Layout
+from capplan.lab.processes import Process
 from capplan.models.language.construct import adapter
 
 PROXY = "delay"

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from capplan.answers.results import Basis
 from capplan.evidence.table import Evidence
 from capplan.layout.components import Component
 from capplan.layout.fitted_file import Fitted
@@ -20,7 +21,6 @@ from capplan.layout.observations import Figure, LoadTest
 from capplan.layout.system import System
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import Basis
 
 _SAME_LOAD = 0.05  # loads within this relative distance count as the same; repeats of a load test differ as much
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from capplan.answers.objective import Objective, parse
 from capplan.layout.basis import Bases, FigureBasis
 from capplan.layout.components import MeasuredRange
 from capplan.layout.ensemble import SMALL_ENSEMBLE, Representatives, at_draws, representatives
@@ -19,7 +20,6 @@ from capplan.layout.table_components import Rows
 from capplan.layout.uncertainty import Offset, Uncertainty
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import Number
-from capplan.answers.objective import Objective, parse
 
 S = TypeVar("S", bound=Scenario)
 

@@ -11,14 +11,14 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from capplan.answers.condition import Unmeasured
+from capplan.errors import InputError
 from capplan.layout.ensemble import Places
 from capplan.layout.extrapolation import Excess
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.observations import LoadTest
 from capplan.layout.solution import ClosedForm, Pausing, Varying
 from capplan.layout.uncertainty import NO_OFFSET, Offset
-from capplan.answers.condition import Unmeasured
-from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario

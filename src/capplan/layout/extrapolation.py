@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from capplan.layout.solution import Figures, Solution
 from capplan.errors import InputError
+from capplan.layout.solution import Figures, Solution
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, changed, options_of
 from capplan.models.language.units import FloatArray, parse_share

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from capplan.models.cassandra.pauses import OF_PAUSES
+from capplan.answers.json_text import NotJsonError, parse_json
 from capplan.errors import InputError
 from capplan.files import read_file, replace_file
-from capplan.answers.json_text import NotJsonError, parse_json
+from capplan.models.cassandra.pauses import OF_PAUSES
 from capplan.models.language.parameter import Parameter, defaults
 from capplan.models.language.units import Number
 

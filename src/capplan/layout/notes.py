@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from capplan.answers.results import Band, SessionNotFound
 from capplan.layout.case import Case
 from capplan.layout.components import Component
 from capplan.layout.solution import Figures
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario
-from capplan.answers.results import Band, SessionNotFound
 
 S = TypeVar("S", bound=Scenario)
 

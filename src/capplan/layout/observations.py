@@ -9,10 +9,10 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from capplan.errors import InputError, nearest, one_of
 from capplan.evidence.table import PERCENTILES, Evidence
 from capplan.layout.baselines import BASELINES, Baseline
 from capplan.layout.solution import Solution
-from capplan.errors import InputError, nearest, one_of
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, fields_of
 from capplan.models.language.units import FloatArray

@@ -11,13 +11,13 @@ from zlib import crc32
 import numpy as np
 from scipy.special import ndtri
 
+from capplan.errors import InputError, nearest
 from capplan.layout.case import Case
 from capplan.layout.components import Component
 from capplan.layout.ensemble import Places
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import Solution
 from capplan.layout.uncertainty import Offset
-from capplan.errors import InputError, nearest
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray

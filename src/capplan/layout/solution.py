@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from capplan.answers.objective import Metric
+from capplan.answers.results import STATISTICS
 from capplan.layout.ensemble import Places
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
-from capplan.answers.objective import Metric
-from capplan.answers.results import STATISTICS
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import (
     MAX_DROP_RATE,

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from capplan.errors import InputError
 from capplan.evidence.table import Evidence, Source, read_rows, read_sources, rows_hash
 from capplan.layout.components import Component, MeasuredRange, Pauses, Ratios, ResponseTimes
 from capplan.layout.ensemble import Places
@@ -25,7 +26,6 @@ from capplan.layout.fitted_file import Expected, Fitted, read_fitted
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.solution import Solution
 from capplan.layout.uncertainty import Uncertainty, model_errors
-from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.per_dc import per_dc_text

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
-from capplan.layout.fitted_file import Fitted
 from capplan.errors import InputError
+from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.grouped import grouped
+from capplan.layout.fitted_file import Fitted
 from capplan.models.language.scenario import changed
 
 THROUGHPUT, MEAN = "throughput_tps", "latency_mean_ms"

@@ -16,6 +16,8 @@ from zlib import crc32
 import numpy as np
 from scipy.special import ndtri
 
+from capplan.answers.results import FIRMEST_FIRST, Band, Basis
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.table import Evidence, Source
 from capplan.layout.basis import FigureBasis
@@ -44,11 +46,9 @@ from capplan.layout.table_rows import (
     without_pauses,
 )
 from capplan.layout.uncertainty import ModelError, Uncertainty
-from capplan.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import Number
-from capplan.answers.results import FIRMEST_FIRST, Band, Basis
 
 S = TypeVar("S", bound=Scenario)
 NOT_PROMISED = (

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from capplan.answers.results import STATISTICS, Band, Parts
 from capplan.evidence.table import Evidence
 from capplan.layout.extrapolation import RATE
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.observations import Kind, Observations
 from capplan.models.language.units import FloatArray, Number
-from capplan.answers.results import STATISTICS, Band, Parts
 
 HIGH_LEVEL = 0.95  # the upper end of a 90 % band
 CORRELATIONS: Mapping[Kind, float] = {"rate": 0.6, "time": 0.0}

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from capplan.answers.condition import Unmeasured
+from capplan.answers.number_words import to_digits
 from capplan.layout.case import Case
 from capplan.layout.components import Pauses
 from capplan.models.cassandra.pauses import ReportedPauses
-from capplan.answers.condition import Unmeasured
-from capplan.answers.number_words import to_digits
 from capplan.models.solver.pauses import NodePauses
 
 _LEAST = 0.01  # of the median share: as good as no pauses

@@ -10,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 
+from capplan.errors import InputError
 from capplan.evidence.audit.audit import Audit, audit_documents, audit_load_tests
 from capplan.evidence.audit.checks import Checks
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.typed_table import PARQUET
 from capplan.layout.system import System
 from capplan.layout.table_system import table_of
-from capplan.errors import InputError
 from capplan.systems.registry import names, system
 
 _TABLES = (".csv", PARQUET)

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from capplan.layout.components import Ratios
-from capplan.errors import InputError, one_of
-from capplan.models.language.document import read_toml
-from capplan.models.language.scenario import Scenario
-from capplan.models.language.units import parse_share
 from capplan.answers.number_words import tenths_of_percent
 from capplan.answers.verb_answer import VerbAnswer
 from capplan.answers.verdict import CONFIDENCE, OVERLOAD, Answer, Verdict, answer, check_confidence
+from capplan.errors import InputError, one_of
+from capplan.layout.components import Ratios
+from capplan.models.language.document import read_toml
+from capplan.models.language.scenario import Scenario
+from capplan.models.language.units import parse_share
 from capplan.planner.conditions import verdict_of
 from capplan.planner.sustained import Judged, JudgingEngine, Strained, read_conditions, words_of
 from capplan.systems.registry import read_calibration, resolve, scenario_of

@@ -18,16 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from capplan.answers.results import STATISTICS, Band, plain
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.answers.verdict import NORMAL, Verdict
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.uncertainty import HIGH, LOW
-from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import STATISTICS, Band, plain
-from capplan.answers.verb_answer import VerbAnswer
-from capplan.answers.verdict import NORMAL, Verdict
 from capplan.planner.conditions import verdict_of
 from capplan.planner.predict.capacity import objectives_at_a_rate, sustained_rate
 from capplan.planner.predict.predict import AtRate, CapacityLimit, Question, capacity_limit, solved_at, utilisation

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from capplan.layout.case import Case
-from capplan.layout.components import MeasuredRange
 from capplan.answers.condition import Condition, Consequence, Unmeasured, condition
-from capplan.models.language.scenario import changed
 from capplan.answers.results import rounded
 from capplan.answers.verdict import Answer, Verdict
+from capplan.layout.case import Case
+from capplan.layout.components import MeasuredRange
+from capplan.models.language.scenario import changed
 from capplan.planner.assumed_pauses import assumed_pauses
 from capplan.planner.sustained import Judged
 

@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from capplan.answers.results import Band
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.errors import InputError
 from capplan.evidence.audit.load_tests import LAYOUT
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
-from capplan.errors import InputError
 from capplan.grouped import grouped
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import Band
-from capplan.answers.verb_answer import VerbAnswer
 
 FULL_PERCENT = 95.0
 """CPU of nodes from which they are full: in the lab, full nodes had 96 to 99 %, and some that waited 87 %."""

@@ -11,17 +11,17 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from capplan.evidence.audit.audit import RowVerdict, audit_load_tests
-from capplan.evidence.load_test_row import ALL, LATENCIES, LoadTestRow
-from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.errors import InputError
-from capplan.grouped import grouped
-from capplan.models.language.per_dc import by_dc
 from capplan.answers.number_words import rate, significant
 from capplan.answers.objective import Comparison, parse
 from capplan.answers.results import STATISTICS, Band
 from capplan.answers.verb_answer import VerbAnswer
 from capplan.answers.verdict import NORMAL
+from capplan.errors import InputError
+from capplan.evidence.audit.audit import RowVerdict, audit_load_tests
+from capplan.evidence.load_test_row import ALL, LATENCIES, LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.grouped import grouped
+from capplan.models.language.per_dc import by_dc
 from capplan.planner.check import ALL_AT_ONCE, NO_OVERLOAD, Checked
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.proposal import Proposal

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.tables.solved_rows import solved_rows
+from capplan.errors import InputError, one_of
 from capplan.layout.case import Case
 from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_rows import NODE_CPU, QUANTITIES, Load, TableRow
 from capplan.layout.table_system import TableSystem, table_of, unloaded, with_unknown_layouts
 from capplan.layout.uncertainty import Uncertainty
-from capplan.errors import InputError, one_of
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
 from capplan.planner.assumed_pauses import pauses_if_assumed

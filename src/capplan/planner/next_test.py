@@ -11,17 +11,17 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from capplan.answers.condition import Unmeasured
+from capplan.answers.objective import Comparison
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.answers.verdict import CONFIDENCE
+from capplan.errors import InputError, one_of
 from capplan.layout.case import Case
 from capplan.layout.components import MeasuredRange
 from capplan.layout.table_rows import NODE_CPU, rows_of
 from capplan.layout.table_system import table_of
-from capplan.answers.condition import Unmeasured
-from capplan.errors import InputError, one_of
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
 from capplan.models.language.units import FloatArray
-from capplan.answers.objective import Comparison
-from capplan.answers.verb_answer import VerbAnswer
-from capplan.answers.verdict import CONFIDENCE
 from capplan.planner.conditions import at
 from capplan.planner.measured import CAPACITY, THROUGHPUT, Measured, measured, of_cpu, of_pauses
 from capplan.planner.ranges import parse_values, value_type

@@ -13,21 +13,21 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from capplan.layout.solution import LEVELS, Solution, kind_of
+from capplan.answers.number_words import share
+from capplan.answers.objective import Metric, Objective, chance_of_less, parse, scaled
+from capplan.answers.results import STATISTICS, Band, Capacity, Latency, Parts
+from capplan.answers.verdict import CONFIDENCE, check_confidence
 from capplan.errors import InputError, RefusedError
+from capplan.layout.solution import LEVELS, Solution, kind_of
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.step import Acquire, Choice, Route, Step, Visit, children
 from capplan.models.language.traffic import Bursty, Closed, Open, Throttled, Timeline, Trace
 from capplan.models.language.units import FloatArray
-from capplan.answers.number_words import share
-from capplan.answers.objective import Metric, Objective, chance_of_less, parse, scaled
-from capplan.answers.results import STATISTICS, Band, Capacity, Latency, Parts
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.known_errors import KnownError, known_errors
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint
-from capplan.answers.verdict import CONFIDENCE, check_confidence
 from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.predict.predict import PredictionEngine
 from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction, judged_by_bands, model_only

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from capplan.answers.json_text import NotJsonError, parse_json
 from capplan.errors import InputError
 from capplan.files import read_file
-from capplan.answers.json_text import NotJsonError, parse_json
 
 LARGEST = 20_000_000  # bytes
 _PRODUCTION = ("capplan.prediction/4", "capplan.sizing/1", "capplan.check/2", "capplan.proposal/1")

@@ -12,6 +12,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.answers.objective import Metric, Objective
+from capplan.answers.results import Band
+from capplan.answers.verdict import CONFIDENCE, NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, verdict
+from capplan.errors import InputError, nearest
 from capplan.layout.case import Case
 from capplan.layout.components import Simulations
 from capplan.layout.fitted_file import Fitted
@@ -19,11 +23,7 @@ from capplan.layout.situations import Loss, Losses, Remainder, Situation
 from capplan.layout.solution import Solution
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty
-from capplan.errors import InputError, nearest
 from capplan.models.language.units import FloatArray
-from capplan.answers.objective import Metric, Objective
-from capplan.answers.results import Band
-from capplan.answers.verdict import CONFIDENCE, NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, verdict
 from capplan.planner.predict.capacity import (
     Relations,
     held_at_rate,

@@ -15,6 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 import numpy as np
 
+from capplan.answers.results import STATISTICS, Band, Latency, plain, rounded
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.answers.verdict import NORMAL, Verdict
+from capplan.code_digest import code_digest
+from capplan.errors import InputError
+from capplan.files import replace_file
 from capplan.layout.case import Case
 from capplan.layout.components import Machines, Ratios
 from capplan.layout.ensemble import evenly_along
@@ -22,15 +28,9 @@ from capplan.layout.fitted_file import DRAWS, Fitted
 from capplan.layout.solution import Figures
 from capplan.layout.system import System
 from capplan.layout.uncertainty import HIGH, LOW, ends
-from capplan.code_digest import code_digest
-from capplan.errors import InputError
-from capplan.files import replace_file
 from capplan.models.language.per_dc import is_per_dc, per_dc_text
 from capplan.models.language.scenario import Option, Scenario, changed, options_of
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import STATISTICS, Band, Latency, plain, rounded
-from capplan.answers.verb_answer import VerbAnswer
-from capplan.answers.verdict import NORMAL, Verdict
 from capplan.planner.predict.capacity import DEFAULT_SHARE, Relations, capacity_of, rate_at
 from capplan.planner.predict.predict import Question, capacity_limit, predict_case
 from capplan.planner.predict.simulated_latency import (

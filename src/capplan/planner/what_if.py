@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from capplan.answers.objective import Metric, parse
+from capplan.answers.results import Band
+from capplan.answers.verdict import NORMAL, Verdict
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.notes import Notes
 from capplan.layout.situations import Losses
 from capplan.layout.system import System
-from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.answers.objective import Metric, parse
-from capplan.answers.results import Band
-from capplan.answers.verdict import NORMAL, Verdict
 from capplan.planner.conditions import verdict_of
 from capplan.planner.predict.capacity import capacity_of, default_rate
 from capplan.planner.predict.losses import Whole, outages

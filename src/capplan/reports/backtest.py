@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from capplan.answers.number_words import significant
 from capplan.calibration.tables.backtest import Accuracy, Backtest
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
-from capplan.answers.number_words import significant
 from capplan.planner.rule_names import RULES
 from capplan.reports.document import Block, Break, Column, Fact, Heading, Table, more, table
 from capplan.reports.numbers import error

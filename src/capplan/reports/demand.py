@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from itertools import groupby
 
-from capplan.models.language.scenario import Scenario
 from capplan.answers.number_words import rate, share, significant, tenths_of_percent
 from capplan.answers.results import Band
 from capplan.answers.verdict import risk_in_words
+from capplan.models.language.scenario import Scenario
 from capplan.planner.demand.demand import GUESS, Demand
 from capplan.planner.demand.forecast import (
     ClassRates,

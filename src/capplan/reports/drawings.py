@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.layout.components import Machines
 from capplan.answers.number_words import as_given, rate
+from capplan.layout.components import Machines
 from capplan.planner.proposal.proposal import LatencyCurve, Proposal
 from capplan.planner.rule_names import statistic
 from capplan.reports import figure as look

@@ -12,15 +12,15 @@ from typing import Any
 
 import pandas as pd
 
+from capplan.answers.number_words import rate
+from capplan.errors import InputError
 from capplan.evidence.audit.audit import Audit, Missing, RowVerdict, audit_load_tests
 from capplan.evidence.audit.finding import Finding
 from capplan.evidence.audit.load_tests import LAYOUT
 from capplan.evidence.import_files import FileReport, Import
 from capplan.evidence.load_test_row import LATENCIES
 from capplan.evidence.table import UNITS, Evidence, Source, layout_text
-from capplan.errors import InputError
 from capplan.grouped import grouped
-from capplan.answers.number_words import rate
 from capplan.planner.data_factor import DataFactor
 from capplan.reports import figure as look
 from capplan.reports.document import (

@@ -14,9 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from capplan.answers.results import Band
 from capplan.errors import InputError, MissingError
 from capplan.files import replace_file
-from capplan.answers.results import Band
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

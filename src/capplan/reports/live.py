@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
+from capplan.files import replace_file
 from capplan.lab.cluster import LabStatus, NodeStatus
 from capplan.lab.collectors.collector import Collected, Collector
-from capplan.errors import InputError
-from capplan.files import replace_file
 from capplan.planner.live import live_validation as words
 from capplan.planner.live.folder import Folder
 from capplan.planner.live.live_validation import LiveFigure, LiveValidation
@@ -233,4 +233,3 @@ def page(found: LiveValidation) -> str:
             *_results(found),
         )
     )
-

@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.evidence.table import Evidence
-from capplan.layout.case import Case
 from capplan.answers.condition import Condition, capacities
-from capplan.grouped import grouped
-from capplan.models.language.per_dc import pairs_text, per_dc_text
 from capplan.answers.number_words import as_given, rate, share, significant
 from capplan.answers.objective import Comparison, chance_of_less, parse
 from capplan.answers.results import (
@@ -28,10 +24,14 @@ from capplan.answers.results import (
     Outage,
     SessionNotFound,
 )
-from capplan.models.solver.known_errors import MEAN, P50, P99
 from capplan.answers.verdict import CONFIDENCE
 from capplan.answers.verdict import Answer as VerdictWord
 from capplan.answers.verdict import answer as answer_at
+from capplan.evidence.table import Evidence
+from capplan.grouped import grouped
+from capplan.layout.case import Case
+from capplan.models.language.per_dc import pairs_text, per_dc_text
+from capplan.models.solver.known_errors import MEAN, P50, P99
 from capplan.planner.predict.prediction import Offered, Prediction, statistics
 from capplan.planner.predict.promises import Promise
 from capplan.planner.sweep import AnalyticPoints, layout_fields

@@ -13,11 +13,6 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
-from capplan.layout.components import Machines
-from capplan.layout.system import System
-from capplan.layout.table_system import table_of
-from capplan.errors import InputError, check_extra
-from capplan.models.language.scenario import Scenario, options_of
 from capplan.answers.number_words import (
     as_given,
     listed,
@@ -28,6 +23,11 @@ from capplan.answers.number_words import (
     tenths_of_percent,
 )
 from capplan.answers.results import Band, Basis, Latency, Outage
+from capplan.errors import InputError, check_extra
+from capplan.layout.components import Machines
+from capplan.layout.system import System
+from capplan.layout.table_system import table_of
+from capplan.models.language.scenario import Scenario, options_of
 from capplan.planner.proposal import proposal as contents
 from capplan.planner.proposal.details import Logo
 from capplan.planner.proposal.proposal import Proposal

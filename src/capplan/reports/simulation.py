@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from capplan.answers.number_words import rate, share, significant
+from capplan.answers.objective import parse
 from capplan.layout.solution import kind_of
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray
-from capplan.answers.number_words import rate, share, significant
-from capplan.answers.objective import parse
 from capplan.planner.simulate.simulation import (
     EVERY_CLASS,
     Backlog,

@@ -10,16 +10,16 @@ from typing import Any
 
 import pandas as pd
 
-from capplan.layout.components import Machines
-from capplan.layout.situations import Losses
-from capplan.layout.system import System
 from capplan.answers.condition import Condition, under
-from capplan.errors import InputError
-from capplan.models.language.scenario import Scenario
 from capplan.answers.number_words import as_given, listed, rate, share, tenths_of_percent, to_digits
 from capplan.answers.objective import parse
 from capplan.answers.results import Band, Basis
 from capplan.answers.verdict import NORMAL, OVERLOAD
+from capplan.errors import InputError
+from capplan.layout.components import Machines
+from capplan.layout.situations import Losses
+from capplan.layout.system import System
+from capplan.models.language.scenario import Scenario
 from capplan.planner.rule_names import statistic
 from capplan.planner.size.machines import MACHINES
 from capplan.planner.size.search import DATA

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capplan.layout.components import MeasuredRange
-from capplan.layout.system import System
 from capplan.answers.condition import stated
 from capplan.answers.number_words import rate, share, significant
 from capplan.answers.objective import parse
 from capplan.answers.results import STATISTICS
+from capplan.layout.components import MeasuredRange
+from capplan.layout.system import System
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.sweep import CLIENTS, SweepPoint, band_columns, column_of, columns_of, layout_options
 from capplan.reports import figure as look

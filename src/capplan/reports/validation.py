@@ -20,11 +20,11 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from capplan.answers.number_words import banded, in_unit, per_cent, share, signed, significant, tenths, with_unit
 from capplan.calibration.validation.validation import CLOSE, MODEL, Score, Validation, goals_of_all
 from capplan.errors import InputError
 from capplan.files import replace_file
 from capplan.grouped import grouped
-from capplan.answers.number_words import banded, in_unit, per_cent, share, signed, significant, tenths, with_unit
 from capplan.reports import pages
 from capplan.reports.figure import COLOURS, frame
 from capplan.systems.registry import system

@@ -15,14 +15,14 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.errors import InputError, look_up
 from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted, read_fitted
 from capplan.layout.system import System
 from capplan.layout.table_system import TableSystem, table_of
-from capplan.errors import InputError, look_up
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.scenario import Scenario, with_units
-from capplan.answers.verb_answer import VerbAnswer
 
 DEFAULT = "openprovider"
 _NO_SYSTEMS = frozenset({"components"})

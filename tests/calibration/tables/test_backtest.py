@@ -14,8 +14,8 @@ from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.scores import BacktestRow, PredictedFigure, summary
 from capplan.cli.main import main
-from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.errors import InputError
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.systems.two_tier import SYSTEM
 
 TRAIN = "clients in (2, 16, 64, 256) and front_nodes <= 2"

@@ -13,9 +13,9 @@ from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.node_cpu import PARAMETERS, cpu_percent, observed
 from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT, without_cpu
-from capplan.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.solver.analytic import Analysis
 from capplan.systems.cassandra import SYSTEM

@@ -26,9 +26,9 @@ from capplan.calibration.validation.validation import (
     validate,
 )
 from capplan.calibration.validation.validation import report as report_on
+from capplan.errors import Notice
 from capplan.evidence.table import by_id
 from capplan.layout.fitted_file import Fitted
-from capplan.errors import Notice
 from capplan.models.language.units import FloatArray
 from capplan.systems.openprovider import observations as openprovider_figures
 from capplan.systems.registry import documented_names, system

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 import numpy as np
 import pytest
 
+from capplan.errors import InputError
 from capplan.lab.collectors.cql import (
     AUTHENTICATE,
     ERROR,
@@ -36,7 +37,6 @@ from capplan.lab.collectors.cql import (
     paced,
 )
 from capplan.lab.collectors.load import arrivals
-from capplan.errors import InputError
 
 Answer = tuple[int, bytes] | None
 WRITTEN: Answer = RESULT, struct.pack(">i", VOID)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.errors import InputError, MissingError, check_extra
 from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.collectors import load, servers
@@ -22,7 +23,6 @@ from capplan.lab.collectors.ldap import ENTRIES, bind_messages, decoded, search_
 from capplan.lab.collectors.load import Part, Sample
 from capplan.lab.collectors.servers import MEASURED, PREDICTED, Expectation, Subject
 from capplan.lab.processes import Process
-from capplan.errors import InputError, MissingError, check_extra
 from capplan.planner.live import server_forecast
 from capplan.planner.live.server_forecast import latency_s, throughput_per_s
 

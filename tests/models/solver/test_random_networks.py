@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.strategies import networks
 
+from capplan.answers.results import STATISTICS
 from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Host, Pauses
 from capplan.models.language.step import Batch, Hedge
 from capplan.models.language.traffic import Retry, Timeline, Trace
-from capplan.answers.results import STATISTICS
 from capplan.planner.predict_network import predict_network
 
 UNKNOWN = frozenset({Hedge, Batch, Pauses, Background, Host, Retry, Timeline, Trace})

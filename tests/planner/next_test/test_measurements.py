@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from capplan.layout.case import Case
 from capplan.errors import InputError
+from capplan.layout.case import Case
 from capplan.planner.assumed_pauses import pauses_if_assumed
 from capplan.planner.next_test import Hours, NextTest, next_test
 from capplan.systems.openprovider.scenario import OpenproviderScenario

@@ -12,9 +12,9 @@ from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.cli.main import main
+from capplan.errors import InputError
 from capplan.layout.fitted_file import Fitted, write
 from capplan.layout.table_rows import cells_of, rows_of
-from capplan.errors import InputError
 from capplan.planner.next_test import Hours, NextTest, next_test, parse_candidates
 from capplan.systems.registry import resolve
 from capplan.systems.two_tier import SYSTEM

@@ -15,9 +15,9 @@ from tests.planner.serve.conftest import HERE, Inline
 from tests.systems.prior_draws import prior_draws
 
 from capplan.cli.main import main
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import write
-from capplan.errors import InputError
 from capplan.planner.serve.app import create_app
 from capplan.planner.serve.requests import Limits, Processes, answer, read_layout
 from capplan.systems.cassandra import SYSTEM

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from capplan.layout.components import ResponseTimes
 from capplan.errors import InputError
+from capplan.layout.components import ResponseTimes
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import MOST_CLIENTS

@@ -18,6 +18,7 @@ from capplan.calibration.tables.priors import OVERHEAD
 from capplan.calibration.tables.row_predictions import RowPrediction, predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.cli.main import main
+from capplan.errors import InputError, RefusedError
 from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import Fitted, write
@@ -25,7 +26,6 @@ from capplan.layout.layout_factors import SHARED, name_of
 from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import cells_of
 from capplan.layout.table_system import TableBasis, with_unknown_layouts
-from capplan.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
 from capplan.planner.predict.predict import predict

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.layout.solution import Solution
 from capplan.errors import InputError
+from capplan.layout.solution import Solution
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from capplan.calibration.tables.fit_table import fit_table
-from capplan.evidence.load_test_row import LoadTestRow
 from capplan.errors import InputError, RefusedError
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.models.language.scenario import changed
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.rows import row_scenario, unstated

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.errors import InputError
 from capplan.layout.components import Simulations
 from capplan.layout.solution import LEVELS
 from capplan.layout.system import System
 from capplan.models.cassandra.pauses import OF_PAUSES, node_pauses, young_bytes
-from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.answers.results import Outage
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.components import MeasuredRange
 from capplan.layout.situations import Losses, losses_of
 from capplan.layout.uncertainty import ModelError, Uncertainty
-from capplan.errors import InputError
 from capplan.models.language.scenario import changed
-from capplan.answers.results import Outage
 from capplan.planner.predict.losses import Whole, outages
 from capplan.planner.sustained import Conditions, Strained
 from capplan.systems.openprovider.scenario import OpenproviderScenario

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.answers.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound
 from capplan.layout.case import Case
 from capplan.layout.notes import Notes
 from capplan.layout.solution import Figures
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.cassandra import visibility as cassandra_visibility
 from capplan.models.language.scenario import changed
-from capplan.answers.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound
 from capplan.models.solver.operating_point import peak_ratio
 from capplan.systems.openprovider import session_visibility
 from capplan.systems.openprovider.scenario import OpenproviderScenario

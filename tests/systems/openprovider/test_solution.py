@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.answers.results import STATISTICS
 from capplan.layout.components import MeasuredRange, Simulations
 from capplan.layout.solution import Solution
 from capplan.models.language.parameter import Values, defaults
-from capplan.answers.results import STATISTICS
 from capplan.planner.predict.predict import predict
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system

@@ -6,8 +6,8 @@ import pytest
 from tests.systems.prior_draws import prior_draws
 from tests.systems.two_tier.two_tier_tables import layout
 
-from capplan.layout.situations import Loss, Losses, Remainder
 from capplan.errors import InputError
+from capplan.layout.situations import Loss, Losses, Remainder
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
 from capplan.models.solver.analytic import Analysis

@@ -14,11 +14,11 @@ from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import Solved
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import cells_of
-from capplan.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults

@@ -25,11 +25,11 @@ from capplan.calibration.fit.posterior import (
 from capplan.calibration.fit.refits import PROPOSALS, figures, refits_of, refitted
 from capplan.calibration.fit.stages import Progress, Stages, digest, refit_code
 from capplan.calibration.tables.fit_table import fit_table
+from capplan.errors import InputError
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedFigure, Hypothesis, Posterior, rounded
 from capplan.layout.system import System
 from capplan.layout.table_system import table_of
-from capplan.errors import InputError
 
 _PROPOSALS = 2500
 _STEPS = 20

@@ -11,11 +11,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from capplan.layout.system import System
 from capplan.code_digest import code_digest
 from capplan.files import only_run, replace_file
+from capplan.layout.system import System
 
-_FOLDERS = ("models", "simulator", "evidence", "layout", "calibration", "systems")
+_TOP = ("code_digest.py", "errors.py", "files.py", "grouped.py", "visible_text.py")
+_FOLDERS = (*_TOP, "models", "simulator", "answers", "evidence", "layout", "calibration", "systems")
 # Code that handles users' files, measures or audits does not affect documented fits; import-linter enforces this.
 _APART = (
     "evidence/importers",

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from capplan.answers.verb_answer import VerbAnswer
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.identifiability import UNDETERMINED
 from capplan.calibration.tables.row_predictions import RowPrediction, predict_table
@@ -25,15 +26,14 @@ from capplan.calibration.tables.scores import (
     backtest_row,
     summary,
 )
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
+from capplan.grouped import grouped
 from capplan.layout.table_components import Rows
 from capplan.layout.table_rows import with_mix
 from capplan.layout.table_system import TableSystem
-from capplan.errors import InputError
-from capplan.grouped import grouped
-from capplan.answers.verb_answer import VerbAnswer
 
 CLOSE = 0.01
 """How much larger capplan's median error may be than a rule's before the rule counts as better."""

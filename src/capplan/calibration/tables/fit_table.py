@@ -22,6 +22,7 @@ from capplan.calibration.tables.figures import figures_of, scatter_of
 from capplan.calibration.tables.priors import unseen
 from capplan.calibration.tables.problem import _LIKELIEST, Problem
 from capplan.calibration.tables.sampler import ensemble
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
 from capplan.layout.layout_factors import name_of
@@ -34,7 +35,6 @@ from capplan.layout.table_rows import (
     check_requests,
 )
 from capplan.layout.table_system import TableSystem, hash_of
-from capplan.errors import InputError
 from capplan.models.language.units import FloatArray
 
 _PROPOSALS = 256  # in each round

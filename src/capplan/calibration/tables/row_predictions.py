@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from capplan.answers.results import Band, Parts
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
@@ -26,7 +27,6 @@ from capplan.layout.table_rows import (
 )
 from capplan.layout.table_system import TableSystem, with_unknown_layouts
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import Band, Parts
 
 
 @dataclass(frozen=True)

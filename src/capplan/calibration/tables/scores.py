@@ -22,6 +22,7 @@ import numpy as np
 
 from capplan.calibration.validation.backtest import IntervalEstimate
 from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.grouped import grouped
 from capplan.layout.baselines import (
     affine,
     linear,
@@ -30,7 +31,6 @@ from capplan.layout.baselines import (
     scalability_of_clients,
     work_of_copies,
 )
-from capplan.grouped import grouped
 from capplan.models.language.units import FloatArray
 
 if TYPE_CHECKING:

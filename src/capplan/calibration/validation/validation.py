@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capplan.answers.verb_answer import VerbAnswer
 from capplan.calibration.fit.posterior import Ensemble
 from capplan.calibration.fit.refits import figures as figures_of
 from capplan.calibration.fit.refits import refits_of, refitted
@@ -19,11 +20,10 @@ from capplan.calibration.fit.stages import Progress, Stages, digest, refit_code
 from capplan.calibration.validation.backtest import LeftOut, left_out
 from capplan.calibration.validation.nearness import Nearness, nearness
 from capplan.evidence.table import Evidence
+from capplan.files import writable_cache
 from capplan.layout.fitted_file import Fitted, FittedFigure, Posterior
 from capplan.layout.observations import Goal, Observations
 from capplan.layout.system import System
-from capplan.files import writable_cache
-from capplan.answers.verb_answer import VerbAnswer
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
+from capplan.answers.number_words import listed
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.target import is_network, read_target, scenario_type
 from capplan.cli.shell.terminal import naming
@@ -20,7 +21,6 @@ from capplan.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
 from capplan.models.language.scenario import Option, S, Scenario, changed, defaults_of, options_of
 from capplan.models.language.units import parse_count
-from capplan.answers.number_words import listed
 from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.ranges import ValueType, parse_values
 from capplan.systems.registry import DEFAULT, every_system, names, system

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.layout.fitted_file import Fitted, read_fitted
 from capplan.errors import InputError, one_of
+from capplan.layout.fitted_file import Fitted, read_fitted
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario

@@ -15,11 +15,11 @@ import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from capplan.answers.results import plain
+from capplan.answers.verdict import Answer
 from capplan.errors import InputError, one_of
 from capplan.files import check_replaceable
 from capplan.models.language.units import check_number, parse_duration_s
-from capplan.answers.results import plain
-from capplan.answers.verdict import Answer
 from capplan.visible_text import cell, visible
 
 if TYPE_CHECKING:

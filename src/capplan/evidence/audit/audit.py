@@ -12,6 +12,8 @@ from typing import Any
 
 import pandas as pd
 
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.errors import InputError
 from capplan.evidence.audit.checks import Checks, Figures
 from capplan.evidence.audit.finding import Finding
 from capplan.evidence.audit.load_tests import (
@@ -28,8 +30,6 @@ from capplan.evidence.audit.load_tests import (
 from capplan.evidence.documented_runs import documented_runs
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.table import Evidence, rows_hash
-from capplan.errors import InputError
-from capplan.answers.verb_answer import VerbAnswer
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from functools import reduce
 from itertools import combinations
 from typing import ClassVar, TypeAlias
 
+from capplan.errors import look_up, one_of
 from capplan.evidence.audit.finding import Finding, Part, Severity, Verdict, judge, shown
 from capplan.evidence.interval import Interval
 from capplan.evidence.table import Evidence, by_id
-from capplan.errors import look_up, one_of
 
 Operand: TypeAlias = "Figure | float"
 Findings: TypeAlias = Iterator[Finding]

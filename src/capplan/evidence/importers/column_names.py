@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from capplan.errors import InputError, nearest
 from capplan.evidence.load_test_row import PERCENTILES
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.errors import InputError, nearest
 from capplan.models.language.units import DURATIONS_S, SIZES_BYTES
 
 _BASES: Mapping[str, tuple[Mapping[str, Fraction], str]] = {

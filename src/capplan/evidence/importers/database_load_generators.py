@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from capplan.errors import InputError
 from capplan.evidence.importers.hdr_log import decode
 from capplan.evidence.importers.importer import Imported, Importer, matching, percentile_columns, run_id, run_names
 from capplan.evidence.importers.json_report import at, json_with, read_json, real
@@ -26,7 +27,6 @@ from capplan.evidence.importers.number_format import (
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
-from capplan.errors import InputError
 
 # ---- cassandra-stress: what it prints on the console. Written from real output of Cassandra 5.0's tool; names in lower
 # case and units in brackets, as 3.x prints them, from its source; without classes, as cql-stress prints them, from its

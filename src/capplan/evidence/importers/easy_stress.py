@@ -18,12 +18,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from capplan.errors import InputError
 from capplan.evidence.importers.importer import Imported, Importer, matching, run_id
 from capplan.evidence.importers.listed_requests import COLUMNS, ListedRun
 from capplan.evidence.importers.number_format import number
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
-from capplan.errors import InputError
 
 _CLASSES = {"Mutations": "write", "Reads": "read", "Deletes": "delete"}
 _SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9}

@@ -25,12 +25,12 @@ import numpy as np
 from hdrh.codec import HdrCookieException, HdrHistogramSettingsException, HdrLengthException, ext_header_size
 from hdrh.histogram import HdrHistogram
 
+from capplan.errors import InputError
 from capplan.evidence.importers.importer import Imported, Importer, matching, percentile_columns, run_id
 from capplan.evidence.importers.latency_unit import PER_MS, USUAL_MS, possible_units, unit_of
 from capplan.evidence.importers.listed_requests import BusyTime
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.text_file import TextFile
-from capplan.errors import InputError
 
 _INTERVAL = re.compile(
     r"^(?:Tag=(?P<tag>[^,]*),)?(?P<start>[\d.]+),(?P<length>[\d.]+),(?P<max>[\d.]+),(?P<histogram>HIST\S+)$"

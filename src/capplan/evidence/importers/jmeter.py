@@ -25,11 +25,11 @@ import pyarrow.csv as pa_csv
 from defusedxml.ElementTree import ParseError, iterparse
 from numpy.typing import NDArray
 
+from capplan.errors import InputError
 from capplan.evidence.importers.importer import Imported, Importer, matching
 from capplan.evidence.importers.listed_requests import COLUMNS, ListedRun, begun, named_runs, time_s
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
-from capplan.errors import InputError
 
 _NEEDED = ("timeStamp", "elapsed", "label", "success")
 _OPTIONAL = ("responseCode", "responseMessage", "threadName", "allThreads", "IdleTime")

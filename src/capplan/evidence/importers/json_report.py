@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from capplan.evidence.text_file import TextFile
-from capplan.errors import InputError
 from capplan.answers.json_text import with_single_keys
+from capplan.errors import InputError
+from capplan.evidence.text_file import TextFile
 
 _LAST_WORD = 8  # characters: a number or a word such as `false` at the end of a file may be cut
 

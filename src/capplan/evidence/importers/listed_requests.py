@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from capplan.errors import InputError
 from capplan.evidence.importers.importer import run_names
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.text_file import TextFile
-from capplan.errors import InputError
 
 COLUMNS = ("line", "start_s", "end_s", "ms", "label", "failed", "answered", "code", "threads")
 """What a reader tells of each request."""

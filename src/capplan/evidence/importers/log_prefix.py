@@ -10,8 +10,8 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-from capplan.evidence.text_file import TextFile
 from capplan.errors import InputError
+from capplan.evidence.text_file import TextFile
 
 _NAME = r"(?P<name>\[[^\]\s]+\]|[\w.@/-]+:)(?: |$)"  # any: [name] or name:
 _PREFIXES = (

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from capplan.errors import InputError, nearest, one_of
 from capplan.evidence.importers.column_names import Mapped, as_pairs, column_name, proposed, stated_unit, units_of
 from capplan.evidence.importers.importer import Imported, run_id
 from capplan.evidence.importers.latency_unit import given_unit
@@ -26,7 +27,6 @@ from capplan.evidence.importers.number_format import COMMA, POINT, NumberFormat,
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.text_file import TextFile, read_as_csv
-from capplan.errors import InputError, nearest, one_of
 from capplan.models.language.document import read_toml
 
 _SEPARATORS = ",;\t|"

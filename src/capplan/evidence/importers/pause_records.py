@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from capplan.errors import InputError
 from capplan.evidence.importers.database_load_generators import CASSANDRA_STRESS, stress_console
 from capplan.evidence.importers.importer import LABELS
 from capplan.evidence.importers.json_report import is_json, read_json
@@ -19,7 +20,6 @@ from capplan.evidence.importers.log_prefix import without_prefix
 from capplan.evidence.importers.number_format import number
 from capplan.evidence.text_file import TextFile
 from capplan.models.cassandra.pauses import ReportedPauses, parse_pauses
-from capplan.errors import InputError
 
 _Read = tuple[ReportedPauses, tuple[str, ...]]
 _TYPED = "or type share and mean length, such as --gc 0.6%@45ms"

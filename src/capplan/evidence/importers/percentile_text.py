@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from capplan.errors import InputError
 from capplan.evidence.importers.importer import Imported, Importer, matching, run_id
 from capplan.evidence.importers.latency_unit import PER_MS, possible_units, unit_of
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.text_file import TextFile
-from capplan.errors import InputError
 
 _TITLE = (
     r'^[ \t]*"?Value(?:\((?P<unit>\w+)\))?"?'

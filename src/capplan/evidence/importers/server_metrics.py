@@ -19,6 +19,7 @@ from threading import Thread
 from typing import Any
 from urllib.error import HTTPError
 
+from capplan.errors import InputError, look_up, one_of
 from capplan.evidence.importers.importer import LABELS, Imported, Importer, matching, run_id
 from capplan.evidence.importers.json_report import is_json, read_json
 from capplan.evidence.importers.number_format import NUMBER, NumberFormat, number, number_format
@@ -27,7 +28,6 @@ from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
-from capplan.errors import InputError, look_up, one_of
 from capplan.models.language.document import read_toml
 from capplan.models.language.units import DURATIONS_S, parse_duration_s
 

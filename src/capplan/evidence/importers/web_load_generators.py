@@ -13,13 +13,13 @@ from typing import Any
 
 import pandas as pd
 
+from capplan.errors import InputError
 from capplan.evidence.importers.importer import Imported, Importer, matching, percentile_columns, run_id, run_names
 from capplan.evidence.importers.json_report import at, json_with, read_json, real
 from capplan.evidence.importers.listed_requests import COLUMNS, BusyTime, ListedRun, begun, named_runs, time_s
 from capplan.evidence.importers.number_format import number
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile, read_as_csv
-from capplan.errors import InputError
 
 
 def _failed(count: float, what: str = "failed", where: str = "rate and latency") -> str | None:

@@ -22,6 +22,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow, all_in_first
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab import cluster as lab_cluster
@@ -64,7 +65,6 @@ from capplan.lab.processes import cores, machine, node_cores
 from capplan.lab.state import PROXY, State
 from capplan.models.cassandra.cluster import NATIVE_TRANSPORT_THREADS
 from capplan.models.cassandra.pauses import recorded
-from capplan.errors import InputError
 
 ROWS = 20_000
 """Rows of a collector's table, which are written over and over, so that the data does not grow."""

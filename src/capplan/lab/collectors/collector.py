@@ -10,10 +10,10 @@ from typing import Protocol
 
 from hdrh.histogram import HdrHistogram
 
+from capplan.answers.verb_answer import VerbAnswer
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.files import replace_file
-from capplan.answers.verb_answer import VerbAnswer
 
 Progress = Callable[[str, int, int], None]
 """Receives what is done, how much of it is finished, and how much there is."""

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.errors import InputError
 from capplan.lab.cluster import tls_context
 from capplan.lab.collectors.load import (
     PARTS,
@@ -47,7 +48,6 @@ from capplan.lab.collectors.load import (
     machine_cpu_s,
 )
 from capplan.lab.processes import USABLE_CORES, cpu_s, generator_core, move, node_cores
-from capplan.errors import InputError
 
 LEVELS = {
     "ANY": 0,

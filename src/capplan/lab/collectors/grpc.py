@@ -12,13 +12,13 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
+from capplan.errors import check_extra
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.collectors import load, servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.load import Request, Sample, Servers, doubts, figure, mean_row, quantiles, quantum_row
 from capplan.lab.collectors.servers import LOOPBACK, MEASURED, PREDICTED, costs_of
 from capplan.lab.processes import Process, connects, cores, cpu_error_s
-from capplan.errors import check_extra
 
 SERVICE, UNARY, STREAM = "capplan.Echo", "Unary", "Stream"
 _MESSAGE = b"x" * 100

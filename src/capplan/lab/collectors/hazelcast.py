@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 
+from capplan.errors import check_extra
 from capplan.lab import packages, state
 from capplan.lab.collectors import servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.servers import LOOPBACK, Subject, measure
 from capplan.lab.processes import PATIENCE_S, Process
-from capplan.errors import check_extra
 
 RELEASE = "5.5.0"
 RECORDS = 10_000

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from capplan.errors import InputError, check_extra
 from capplan.lab.collectors import servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.servers import LOOPBACK, Subject, measure
 from capplan.lab.processes import Process, connects
-from capplan.errors import InputError, check_extra
 
 SUFFIX = "dc=lab"
 ENTRIES = 250

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from capplan.errors import InputError
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.cluster import KEYSPACE, certificate, session
 from capplan.lab.collectors.cassandra import running_lab
@@ -22,7 +23,6 @@ from capplan.lab.collectors.load import figure, mean_row, quantiles, quantum_row
 from capplan.lab.layout import ECHO_PORT, NATIVE_PORT, Node
 from capplan.lab.processes import Process, cpu_error_s, cpu_s
 from capplan.lab.state import State
-from capplan.errors import InputError
 
 _TIMEOUT_S = 30.0
 _CHUNK = 1 << 16

@@ -27,11 +27,11 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.collectors.collector import Progress, Settings, Timed
 from capplan.lab.processes import Process, compiler_s, cores, cpu_error_s, cpu_quantum_s, cpu_s, machine
-from capplan.errors import InputError
 
 T = TypeVar("T")
 Request = Callable[[int], Awaitable[Any]]

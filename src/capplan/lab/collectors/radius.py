@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
+from capplan.errors import check_extra
 from capplan.lab.collectors import servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.load import Request
 from capplan.lab.collectors.servers import LOOPBACK, Expectation, Subject, measure
 from capplan.lab.processes import Process
-from capplan.errors import check_extra
 
 FRONT, HOME = "front", "home server"
 PLAIN, PROXIED = "request", "proxied request"

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from capplan.errors import InputError, MissingError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab import processes
@@ -45,7 +46,6 @@ from capplan.lab.collectors.load import (
 )
 from capplan.lab.collectors.load import run as in_event_loop
 from capplan.lab.processes import PATIENCE_S, Process, cores, start_of
-from capplan.errors import InputError, MissingError
 
 LOOPBACK = "127.0.0.1"
 PREDICTED, MEASURED = "predicted", "measured"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from capplan.errors import InputError, RefusedError
 from capplan.models.cassandra.consistency import Need, available, check_level, need
 from capplan.models.cassandra.encryption import MESSAGES, Exchanges
-from capplan.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Erlang
 from capplan.models.language.station import Assignment, Differs, Pool, Station
 from capplan.models.language.step import (

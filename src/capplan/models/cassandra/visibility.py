@@ -9,10 +9,10 @@ from math import factorial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from capplan.errors import RefusedError
 from capplan.models.cassandra.cluster import STAGES, Cluster, Costs
 from capplan.models.cassandra.consistency import Need
 from capplan.models.cassandra.encryption import MESSAGES, Exchanges
-from capplan.errors import RefusedError
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.single_station import erlang_c
 

@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
+from capplan.answers.results import Band, Parts
 from capplan.errors import InputError
 from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import read
@@ -29,7 +30,6 @@ from capplan.models.language.units import (
     parse_share,
     parse_size_bytes,
 )
-from capplan.answers.results import Band, Parts
 
 _Z95 = 1.6448536269514722  # 95th percentile of the normal distribution
 _LEVELS = (0.05, 0.5, 0.95)

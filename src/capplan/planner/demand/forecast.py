@@ -9,17 +9,17 @@ from importlib.metadata import version
 
 import numpy as np
 
-from capplan.layout.components import MeasuredRange, Ratios
-from capplan.layout.fitted_file import Fitted
-from capplan.models.cassandra.encryption import LINKS, in_order
 from capplan.answers.condition import stated
-from capplan.errors import InputError
-from capplan.models.language.scenario import S, Scenario, changed, options_of
-from capplan.models.language.traffic import mix_text
-from capplan.models.language.units import FloatArray
 from capplan.answers.results import Band
 from capplan.answers.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.answers.verdict import Answer, answer
+from capplan.errors import InputError
+from capplan.layout.components import MeasuredRange, Ratios
+from capplan.layout.fitted_file import Fitted
+from capplan.models.cassandra.encryption import LINKS, in_order
+from capplan.models.language.scenario import S, Scenario, changed, options_of
+from capplan.models.language.traffic import mix_text
+from capplan.models.language.units import FloatArray
 from capplan.planner.demand.demand import (
     BOOT_SHARES,
     BUSY_SHARE,

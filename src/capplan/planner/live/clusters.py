@@ -11,14 +11,14 @@ from typing import Annotated, Protocol
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked
 
+from capplan.errors import InputError
+from capplan.files import read_file
 from capplan.lab import cluster as lab
 from capplan.lab import state
 from capplan.lab.collectors.cassandra import RunningCluster, cluster_of
 from capplan.lab.collectors.collector import Progress
 from capplan.lab.collectors.link import connect, echo_times_s
 from capplan.lab.layout import ECHO_PORT, NATIVE_PORT, Layout
-from capplan.errors import InputError
-from capplan.files import read_file
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.document import read
 from capplan.models.language.units import AtLeastOne

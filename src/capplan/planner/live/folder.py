@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.lab.layout import Layout
-from capplan.errors import InputError
 from capplan.files import replace_file
+from capplan.lab.layout import Layout
 
 SMALL, LARGE, SESSIONS = "small.csv", "measured.csv", "sessions.csv"
 PREDICTIONS, DIGEST, CALIBRATION = "predictions.json", "predictions.sha256", "calibration.json"

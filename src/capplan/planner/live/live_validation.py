@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from capplan.answers.results import Band
+from capplan.answers.verb_answer import VerbAnswer
 from capplan.calibration.tables.bias import KindOfFigure, Outcome, half_width_of_mean, scored
 from capplan.calibration.tables.scores import relative_error
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
 from capplan.lab.collectors.load import load_in_words
-from capplan.answers.results import Band
-from capplan.answers.verb_answer import VerbAnswer
 from capplan.planner.live.protocol import MOST, Stage
 
 Verdict = Literal["within", "off", "inconclusive", "not judged"]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from capplan.errors import look_up
 from capplan.lab.collectors.cassandra import Load, Operation
 from capplan.lab.collectors.runs_in_turn import Bounds
 from capplan.lab.collectors.sessions import SessionLoad
 from capplan.lab.layout import Layout
-from capplan.errors import look_up
 
 OPERATIONS: tuple[Operation, ...] = ("read", "write")
 MOST = 32

@@ -10,8 +10,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+from capplan.answers.results import Band
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.row_predictions import RowPrediction, predict_table
+from capplan.code_digest import code_digest
+from capplan.errors import InputError
 from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
@@ -21,9 +24,6 @@ from capplan.lab.collectors.runs_in_turn import measure, run_name, runs_left
 from capplan.lab.collectors.sessions import SESSION
 from capplan.lab.processes import machine
 from capplan.layout.fitted_file import Fitted, read_fitted, write
-from capplan.code_digest import code_digest
-from capplan.errors import InputError
-from capplan.answers.results import Band
 from capplan.planner.live.clusters import Clusters, Hosts
 from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder, runs_in, sessions_in
 from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of, kinds_of

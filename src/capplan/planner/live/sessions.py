@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from capplan.answers.results import Band
 from capplan.calibration.tables.row_predictions import band_of
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Operation, RunningCluster
@@ -35,7 +36,6 @@ from capplan.models.language.scenario import changed
 from capplan.models.language.step import Sequence as Steps
 from capplan.models.language.traffic import Open, RequestClass, Session
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import Band
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
 from capplan.planner.live.clusters import Clusters

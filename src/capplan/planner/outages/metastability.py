@@ -25,9 +25,9 @@ from typing import TypeVar
 import numpy as np
 from scipy import stats
 
+from capplan.answers.number_words import significant
 from capplan.models.language.network import ALL_TRAFFIC, Network
 from capplan.models.language.traffic import Event, Timeline
-from capplan.answers.number_words import significant
 from capplan.planner.outages.outages_answer import Expected, Metastability, RecoveryVerdict, Screen
 from capplan.planner.outages.places import ClientOptions, Clients, Return, with_clients, with_loss
 from capplan.planner.outages.transient import RUN_S, Effort, course_of, run_cost_s, usual_share

@@ -12,6 +12,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from capplan.answers.number_words import significant
+from capplan.answers.verdict import CONFIDENCE
+from capplan.errors import CrowdedError, InputError, RefusedError
 from capplan.layout.case import Case
 from capplan.layout.components import Pauses
 from capplan.layout.fitted_file import Fitted
@@ -22,14 +25,11 @@ from capplan.layout.system import System
 from capplan.layout.table_system import table_of
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.cassandra.pauses import NO_PAUSES
-from capplan.errors import CrowdedError, InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed, options_of
 from capplan.models.language.step import FanOut, walk
 from capplan.models.language.traffic import Closed, Timeline
-from capplan.answers.number_words import significant
-from capplan.answers.verdict import CONFIDENCE
 from capplan.planner.outages.metastability import Load, RetryQuestion, Trigger, metastability, survival_of
 from capplan.planner.outages.outages_answer import LevelAvailability, Metastability, OutagesAnswer, Transient
 from capplan.planner.outages.places import (

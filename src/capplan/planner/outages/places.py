@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from capplan.layout.solution import kind_of
 from capplan.errors import InputError, one_of
+from capplan.layout.solution import kind_of
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.station import Station

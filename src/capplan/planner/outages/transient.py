@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.answers.number_words import significant
 from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Timeline
 from capplan.models.language.units import FloatArray
-from capplan.answers.number_words import significant
 from capplan.planner.outages.outages_answer import Duration, Phase, SeriesBand, Transient
 from capplan.planner.outages.places import Return, with_loss
 from capplan.simulator.engine import simulate

@@ -11,8 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.answers.objective import Metric, Objective
+from capplan.answers.results import Band, Capacity, Latency, Parts
+from capplan.answers.verdict import CONFIDENCE
 from capplan.calibration.tables.row_predictions import Widening, band_of
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
+from capplan.errors import InputError, RefusedError
 from capplan.layout.case import Case
 from capplan.layout.notes import Notes
 from capplan.layout.solution import Figures, Solution
@@ -20,15 +24,11 @@ from capplan.layout.table_components import Rows
 from capplan.layout.table_rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
 from capplan.layout.table_system import NOT_PROMISED, table_of, with_unknown_layouts
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty, half_width
-from capplan.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray
-from capplan.answers.objective import Metric, Objective
-from capplan.answers.results import Band, Capacity, Latency, Parts
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import MAX_DROP_RATE
-from capplan.answers.verdict import CONFIDENCE
 from capplan.planner.predict.prediction import (
     EvidenceSummary,
     Limit,

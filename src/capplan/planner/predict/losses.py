@@ -17,6 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from capplan.answers.objective import Objective
+from capplan.answers.results import STATISTICS, Band, Latency, Outage, Relief
+from capplan.answers.verdict import CONFIDENCE, answer
 from capplan.layout.case import Case
 from capplan.layout.ensemble import SMALL_ENSEMBLE, Places, Representatives, at_draws, representatives
 from capplan.layout.situations import Loss, Losses, Remainder
@@ -24,10 +27,7 @@ from capplan.layout.solution import Figures, Solution
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
-from capplan.answers.objective import Objective
-from capplan.answers.results import STATISTICS, Band, Latency, Outage, Relief
 from capplan.models.solver.analytic import Analysis
-from capplan.answers.verdict import CONFIDENCE, answer
 from capplan.planner.predict.capacity import (
     Relations,
     SustainedRate,

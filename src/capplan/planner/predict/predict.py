@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from capplan.answers.number_words import rate, share, signed
+from capplan.answers.objective import Metric
+from capplan.answers.results import FIRMEST_FIRST, Band, Basis, Capacity, Latency, Outage, Parts
+from capplan.answers.verdict import CONFIDENCE, NORMAL, OVERLOAD, check_confidence
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.components import Machines, Ratios, Simulations
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.notes import Notes
 from capplan.layout.situations import Loss, Losses, losses_of
 from capplan.layout.solution import Figures
-from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
-from capplan.answers.number_words import rate, share, signed
-from capplan.answers.objective import Metric
-from capplan.answers.results import FIRMEST_FIRST, Band, Basis, Capacity, Latency, Outage, Parts
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.known_errors import KnownError, known_errors
 from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
-from capplan.answers.verdict import CONFIDENCE, NORMAL, OVERLOAD, check_confidence
 from capplan.planner.conditions import of_prediction, verdict_of
 from capplan.planner.predict.capacity import (
     DEFAULT_SHARE,

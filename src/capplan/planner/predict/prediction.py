@@ -8,13 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from capplan.calibration.tables.identifiability import Judge
-from capplan.calibration.tables.solved_rows import Solved
-from capplan.layout.basis import FigureBasis
-from capplan.layout.case import Case
-from capplan.layout.solution import Figures
-from capplan.layout.table_rows import Load, TableRow
-from capplan.layout.table_system import table_of, unloaded
 from capplan.answers.condition import Condition
 from capplan.answers.number_words import as_given
 from capplan.answers.objective import Lookup, Metric, Objective, scaled
@@ -29,9 +22,16 @@ from capplan.answers.results import (
     SessionNotFound,
     rounded,
 )
-from capplan.models.solver.known_errors import KnownError
 from capplan.answers.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.answers.verdict import CONFIDENCE, NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, verdict
+from capplan.calibration.tables.identifiability import Judge
+from capplan.calibration.tables.solved_rows import Solved
+from capplan.layout.basis import FigureBasis
+from capplan.layout.case import Case
+from capplan.layout.solution import Figures
+from capplan.layout.table_rows import Load, TableRow
+from capplan.layout.table_system import table_of, unloaded
+from capplan.models.solver.known_errors import KnownError
 from capplan.planner.predict.promises import Promise
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capplan.answers.results import SIGNIFICANT, STATISTIC_NAMES, STATISTICS
 from capplan.layout.solution import Figures
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import SIGNIFICANT, STATISTIC_NAMES, STATISTICS
 from capplan.planner.predict.simulated_latency import Relation
 
 PROMISED = ("p99", "p999")

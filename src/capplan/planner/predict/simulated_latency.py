@@ -11,18 +11,18 @@ from typing import Any, cast
 
 import numpy as np
 
+from capplan.answers.results import STATISTICS, Band, Latency
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.components import DEFAULT_BUDGET_S, Simulations
 from capplan.layout.ensemble import at_draws, evenly_along
 from capplan.layout.solution import LEVELS, Figures
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty
-from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.step import Step, children
 from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import STATISTICS, Band, Latency
 from capplan.simulator.engine import Engine
 from capplan.simulator.replications import DrawRun, RunsDone, simulate_draws
 from capplan.simulator.results.histogram import Histogram, IntArray, bin_middles

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from capplan.layout.case import Case
 from capplan.answers.results import rounded
+from capplan.layout.case import Case
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.measured import REPEAT
 from capplan.planner.next_test import Hours

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from capplan.answers.verdict import NORMAL
+from capplan.errors import InputError
 from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import Losses
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty
-from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.answers.verdict import NORMAL
 from capplan.planner.predict.capacity import Relations
 from capplan.planner.proposal.proposal import Option
 from capplan.planner.size.search import (

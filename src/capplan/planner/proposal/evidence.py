@@ -13,12 +13,16 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from capplan.answers.number_words import as_given, listed, rate
+from capplan.answers.results import Basis
 from capplan.calibration.tables.backtest import accuracy, remarks
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.scores import BacktestRow, backtest_row, summary
 from capplan.calibration.validation.validation import report
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import LoadTestRow
+from capplan.grouped import grouped
 from capplan.layout.case import Case
 from capplan.layout.components import Machines, MeasuredRange
 from capplan.layout.extrapolation import RATE
@@ -27,13 +31,9 @@ from capplan.layout.situations import Losses
 from capplan.layout.system import System
 from capplan.layout.table_rows import TableRow, rate_per_s, rows_of, with_mix
 from capplan.layout.table_system import TableSystem, table_of, unloaded
-from capplan.errors import InputError
-from capplan.grouped import grouped
 from capplan.models.language.parameter import defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, axes_of, fields_of, options_of
-from capplan.answers.number_words import as_given, listed, rate
-from capplan.answers.results import Basis
 from capplan.planner.measured import CAPACITY
 from capplan.planner.next_test import NextTest, next_test
 from capplan.planner.predict.prediction import Prediction

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from capplan.answers.results import rounded
 from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import DC, Losses, losses_of
 from capplan.layout.system import System
 from capplan.models.cassandra.consistency import need
 from capplan.models.language.scenario import Scenario
-from capplan.answers.results import rounded
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import grown, reattach, served_after_s
 from capplan.planner.outages.outages import OutagesQuestion, simulated_losses

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from capplan.calibration.tables.backtest import Accuracy
 from capplan.answers.results import Band, Basis
 from capplan.answers.verb_answer import VerbAnswer
+from capplan.calibration.tables.backtest import Accuracy
 from capplan.planner.next_test import NextTest
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.details import Details

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from capplan.answers.results import STATISTICS, Band, plain, rounded
 from capplan.calibration.tables.scores import BacktestRow
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import System
 from capplan.layout.table_rows import rows_of
-from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario
-from capplan.answers.results import STATISTICS, Band, plain, rounded
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import layout_of, with_demand
 from capplan.planner.predict.predict import predict

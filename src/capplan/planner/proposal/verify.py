@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.errors import InputError
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import System
-from capplan.errors import InputError
 from capplan.models.language.document import load
-from capplan.answers.verb_answer import VerbAnswer
 from capplan.planner.demand.demand import Demand
 from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.proposal import Proposal, digest

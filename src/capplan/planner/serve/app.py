@@ -39,10 +39,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from capplan.errors import InputError
 from capplan.answers.json_text import NotJsonError, parse_json
+from capplan.errors import InputError
 from capplan.models.language.document import network_schema, schema
-from capplan.visible_text import visible
 from capplan.planner.demand.demand import Demand
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.serve.requests import (
@@ -60,6 +59,7 @@ from capplan.planner.simulate.simulation import Simulation
 from capplan.planner.size.machines import Shapes
 from capplan.planner.size.sizing import Sizing
 from capplan.systems.registry import every_system
+from capplan.visible_text import visible
 
 COOKIE = "capplan"
 SHORTEST_TOKEN = 16

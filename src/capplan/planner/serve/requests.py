@@ -19,17 +19,17 @@ from pebble import ProcessExpired, ProcessPool
 from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
+from capplan.answers.results import plain
+from capplan.answers.verdict import CONFIDENCE
+from capplan.errors import InputError, nearest, one_of
 from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
-from capplan.errors import InputError, nearest, one_of
 from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import load
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Objectives, Scenario, changed, fields_of, with_units
 from capplan.models.language.units import READ_SHARE, Count, Positive, PositivePerSecond, PositiveSeconds, Seconds
 from capplan.models.language.units import Share as _Share
-from capplan.answers.results import plain
-from capplan.answers.verdict import CONFIDENCE
 from capplan.planner.demand.demand import Demand, parse_growth
 from capplan.planner.demand.forecast import contradicted, with_demand
 from capplan.planner.network_question import NetworkQuestion

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.tables.priors import closed
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.components import Ratios, ResponseTimes, Simulations
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import System
 from capplan.layout.table_components import Contention
-from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario

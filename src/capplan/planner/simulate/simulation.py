@@ -17,11 +17,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from capplan.layout.solution import LEVELS, kind_of
-from capplan.errors import InputError, one_of
-from capplan.grouped import grouped
 from capplan.answers.results import STATISTICS
 from capplan.answers.verb_answer import VerbAnswer
+from capplan.errors import InputError, one_of
+from capplan.grouped import grouped
+from capplan.layout.solution import LEVELS, kind_of
 from capplan.simulator.output import ConfidenceInterval
 from capplan.simulator.results.run import ClassReport, Clock, PoolReport, Run, StationReport
 from capplan.simulator.sample import Sample, Statistic, parse_precision

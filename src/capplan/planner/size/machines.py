@@ -12,9 +12,9 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from capplan.errors import InputError, nearest, one_of
 from capplan.layout.components import Machines
 from capplan.layout.system import System
-from capplan.errors import InputError, nearest, one_of
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.document import read, read_toml
 from capplan.models.language.scenario import Scenario

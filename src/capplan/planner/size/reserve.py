@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from capplan.layout.components import Machines
 from capplan.answers.condition import Condition, Consequence, Unmeasured
+from capplan.layout.components import Machines
 from capplan.models.language.scenario import changed
 from capplan.planner.conditions import by_risk, decisive, unmeasured
 from capplan.planner.size.search import Candidate, Family, FamilyResult, SizingTarget, confirmed, search_of

@@ -17,16 +17,16 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from capplan.answers.results import Band
+from capplan.answers.verdict import NORMAL
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.notes import Notes
 from capplan.layout.uncertainty import Uncertainty
-from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import Band
-from capplan.answers.verdict import NORMAL
 from capplan.planner.demand.demand import Demand, growth_factors
 from capplan.planner.demand.forecast import GROWTH, Volume, fullest, months_until, volume
 from capplan.planner.predict.capacity import Relations

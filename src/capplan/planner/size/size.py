@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from capplan.answers.results import Band
+from capplan.answers.verdict import CONFIDENCE, answer, check_confidence
+from capplan.errors import InputError
 from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import DC, Losses
 from capplan.layout.system import System
-from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.answers.results import Band
-from capplan.answers.verdict import CONFIDENCE, answer, check_confidence
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import contradicted, growth_per_year, months_until_rate, with_demand
 from capplan.planner.predict.capacity import objectives_at_a_rate

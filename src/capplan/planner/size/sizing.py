@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from capplan.answers.condition import Condition
-from capplan.models.language.scenario import Scenario, changed
 from capplan.answers.number_words import listed, rate, tenths_of_percent
 from capplan.answers.results import Band
 from capplan.answers.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.answers.verdict import Answer
+from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.sweep import rate_fields
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from capplan.answers.number_words import significant, to_digits
+from capplan.answers.results import Band
 from capplan.evidence.table import by_id
 from capplan.layout.case import Case
 from capplan.layout.extrapolation import Excess
@@ -15,8 +17,6 @@ from capplan.layout.observations import LoadTest
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Figures
 from capplan.models.language.units import FloatArray
-from capplan.answers.number_words import significant, to_digits
-from capplan.answers.results import Band
 from capplan.systems.arion.network import (
     AT_ONCE,
     DROOP,

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import re
 
-from capplan.models.cassandra.consistency import need
 from capplan.errors import InputError
+from capplan.models.cassandra.consistency import need
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from capplan.answers.number_words import share
 from capplan.calibration.tables.figures import scatter_of
 from capplan.calibration.tables.node_cpu import observed
 from capplan.calibration.tables.priors import OVERHEAD, ceiling_over, median_unloaded_s, overhead
+from capplan.errors import InputError, RefusedError, nearest
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.layout.extrapolation import Excess
 from capplan.layout.observations import LoadTest
@@ -30,10 +32,8 @@ from capplan.layout.table_rows import (
     unwaited,
 )
 from capplan.models.cassandra.consistency import need
-from capplan.errors import InputError, RefusedError, nearest
 from capplan.models.language.parameter import Parameter
 from capplan.models.language.per_dc import per_dc_text
-from capplan.answers.number_words import share
 from capplan.systems.cassandra.network import (
     GENERATOR_LANES,
     LAN_S,

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from capplan.models.cassandra.encryption import check_encryption
 from capplan.errors import InputError
+from capplan.models.cassandra.encryption import check_encryption
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.scenario import LARGEST, Objectives, Option, check_at_most, check_load, rate_option
 from capplan.models.language.units import (

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import model_validator
 from pydantic_core import ArgsKwargs
 
+from capplan.errors import InputError
 from capplan.models.cassandra.consistency import check_level, need
 from capplan.models.cassandra.pauses import check_collector, parse_pauses, young_bytes
-from capplan.errors import InputError
 from capplan.models.language.per_dc import (
     PerDc,
     SharesByDc,

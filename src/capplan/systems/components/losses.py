@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import DC, Loss, Remainder
 from capplan.layout.solution import Solution
 from capplan.layout.uncertainty import Offset
 from capplan.models.cassandra.consistency import always_found, answers, available, lower_levels
-from capplan.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import proportions
 from capplan.models.language.scenario import changed

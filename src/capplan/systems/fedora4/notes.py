@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from capplan.answers.results import STATISTICS, Band
 from capplan.evidence.table import Evidence, select
 from capplan.layout.case import Case
 from capplan.layout.extrapolation import Excess
@@ -16,7 +17,6 @@ from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Figures
 from capplan.layout.uncertainty import ModelError, Offset
 from capplan.models.language.parameter import Values
-from capplan.answers.results import STATISTICS, Band
 from capplan.systems.components.losses import without_machines
 from capplan.systems.fedora4.network import MEASURED_NODES, REPORTED, round_trip_s
 from capplan.systems.fedora4.observations import REPEATABILITY

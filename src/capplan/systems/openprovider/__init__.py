@@ -7,14 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
+from capplan.answers.condition import Unmeasured
+from capplan.answers.number_words import as_given
 from capplan.layout.components import Machine, Machines, MeasuredRange, Pauses, Simulations
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import RETRY_STORM, Factor, Losses, Situation
-from capplan.answers.condition import Unmeasured
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
-from capplan.answers.number_words import as_given
 from capplan.systems.components.encrypted_links import EncryptedLinks, unencrypted
 from capplan.systems.components.machines import machines_in_words
 from capplan.systems.openprovider.losses import offset, outages, round_trips_by_dc, round_trips_s

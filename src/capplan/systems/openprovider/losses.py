@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from capplan.answers.results import STATISTICS
 from capplan.layout.case import Case
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import Loss, Remainder
@@ -16,7 +17,6 @@ from capplan.layout.uncertainty import NO_OFFSET, ModelError, Offset
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import STATISTICS
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.pauses import RareDelay
 from capplan.systems.components.losses import NODE, ClusterLosses, Lost

@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.errors import InputError
 from capplan.models.cassandra.cluster import (
     Cluster,
     Costs,
@@ -26,7 +27,6 @@ from capplan.models.cassandra.cluster import (
     with_standbys,
 )
 from capplan.models.cassandra.encryption import Exchanges, encrypted
-from capplan.errors import InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from capplan.answers.results import Band
 from capplan.evidence.table import Evidence, select
 from capplan.layout.case import Case
 from capplan.layout.extrapolation import Excess
@@ -18,7 +19,6 @@ from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
-from capplan.answers.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.openprovider.network import network
 from capplan.systems.openprovider.priors import PARAMETERS

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import special
 
+from capplan.errors import InputError
 from capplan.evidence.table import Evidence, select
 from capplan.layout.observations import Kind, LoadTest, Observations, Scored
-from capplan.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray

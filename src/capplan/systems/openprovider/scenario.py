@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from capplan.errors import InputError
 from capplan.layout.situations import Factor
 from capplan.models.cassandra.encryption import check_encryption, check_reconnects
-from capplan.errors import InputError
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.per_dc import (
     PerDcOrNone,

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from capplan.answers.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
 from capplan.layout.case import Case
 from capplan.layout.ensemble import Places, at_draws, spaced
 from capplan.layout.solution import Figures
@@ -20,7 +21,6 @@ from capplan.models.cassandra.cluster import LOCAL_READ_REPAIR_CHANCE, Cluster, 
 from capplan.models.cassandra.visibility import Load, Question, RandomNumbers, Sampling, chances_not_found
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
-from capplan.answers.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.systems.openprovider.network import build_cluster, build_costs
 from capplan.systems.openprovider.scenario import OpenproviderScenario

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from capplan.answers.results import Band
 from capplan.evidence.table import by_id
 from capplan.layout.case import Case
 from capplan.layout.ensemble import Places
@@ -20,7 +21,6 @@ from capplan.layout.solution import Figures, Solution, kind_of
 from capplan.models.language.parameter import Values
 from capplan.models.language.station import Differs
 from capplan.models.language.units import FloatArray
-from capplan.answers.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.rhino_shcm.network import (
     CASSANDRA,

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic.dataclasses import dataclass
 
-from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.errors import InputError
+from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, rate_option
 from capplan.models.language.units import (

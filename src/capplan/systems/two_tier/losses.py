@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Solution
-from capplan.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.systems.two_tier.network import REPORTED, network

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from capplan.calibration.tables.priors import OVERHEAD, ceiling_over, median_unloaded_s, overhead
+from capplan.errors import InputError
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.layout.table_rows import TableRow, check_pace, load_of, rate_per_s, response_s, unmixed, unwaited
-from capplan.errors import InputError
 from capplan.models.language.parameter import Parameter
 from capplan.models.language.scenario import changed
 from capplan.systems.two_tier.network import LAN_S, network

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic.dataclasses import dataclass
 
-from capplan.models.cassandra.encryption import in_order
 from capplan.errors import InputError, one_of
+from capplan.models.cassandra.encryption import in_order
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.scenario import Objectives, Option, Scenario, rate_option
 from capplan.models.language.units import AtLeastOne, PositivePerSecond
