@@ -25,7 +25,7 @@ def checks(figures: Figures) -> Findings:
     """Yield the checks of the document."""
     for law in (flow, configurations):
         yield from law(figures)
-    for claim in (rates, caches, processor_times, disk, words):
+    for claim in (rates, caches, processor_times, disk, untested):
         yield from claim(figures)
     for reading in (tails, one_processor_time):
         yield from reading(figures)
@@ -178,7 +178,7 @@ def disk(figures: Figures) -> Findings:
     )
 
 
-def words(figures: Figures) -> Findings:
+def untested(figures: Figures) -> Findings:
     """Yield the claims that no figure speaks to."""
     for name, test in (("reasonable", 5), ("satisfactory", 6)):
         said = figures[f"t{test}.latency_in_words"]
