@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capplan.calibration.tables.rows import MEAN, THROUGHPUT, TableRow
 
 from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.layout.table_components import ClosedLoadTests, LayoutFactors
+from capplan.layout.table_rows import MEAN, THROUGHPUT, TableRow
 from capplan.models.language.parameter import Values, defaults
 from capplan.simulator.engine import simulate
 from capplan.systems.registry import table_system
@@ -42,7 +43,7 @@ def throughput_per_s(clients: int, values: Values) -> float:
 
 
 def slower(values: Values, log_time: float) -> Values:
-    return CASSANDRA.with_effects(values, {"work": np.exp(log_time), "delay": 1.0})
+    return CASSANDRA.component(LayoutFactors).applied(values, {"work": np.exp(log_time)})
 
 
 def speeds(variation: float, clients: int, points: int) -> list[tuple[float, float]]:
@@ -67,7 +68,9 @@ def test_simulated_throughput_falls_as_much(variation: float, clients: int) -> N
     """A throughput of 40,000 requests is known to some 0.5 %, and its ratio to that of steady nodes to 0.7 %."""
 
     def simulated_per_s(values: Values) -> float:
-        network = CASSANDRA.load_test_network(row_of(clients).layout, values, 1.0)
+        of_load_test = CASSANDRA.component(ClosedLoadTests).network
+        assert of_load_test is not None
+        network = of_load_test(row_of(clients).layout, values, 1.0)
         network = replace(network, traffic=closed(clients, 0.0, values, network.traffic.mix))
         duration_s = 48_000 / throughput_per_s(clients, STEADY)
         return simulate(network, duration_s, seed=1, warmup_s=duration_s / 12).throughput_per_s()
