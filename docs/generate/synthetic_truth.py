@@ -107,7 +107,7 @@ class Truth:
     def fitted_values(self) -> dict[str, float]:
         """The values that a fit should find: where all layouts share their factors, these are part of them."""
         layouts = [each.layout for each in self.of.read(self.trained)]
-        if len(set(map(self.of.alike, layouts))) > 1:
+        if len(set(map(self.of.component(LayoutFactors).alike, layouts))) > 1:
             return self.values
         found = self.of.values_in(layouts[0], self.values)
         return {name: float(np.asarray(value)) for name, value in found.items()}
@@ -478,7 +478,8 @@ def _held(run: Run, truth: Truth, row: TableRow) -> tuple[float, float]:
     values = truth.of.values_in(row.layout, truth.values)
     analysis, rate = Analysis(truth.of.network(row.layout, values, 1.0)), np.array([run.throughput_per_s()])
     cycle_s, mean_s = row.load.clients / rate, np.array([run.latency_mean_s()])
-    left = truth.of.left_by_pauses(row.layout, values, analysis, rate, cycle_s, mean_s)
+    left_by = truth.of.component(ClosedLoadTests).throughput_left
+    left = np.ones(1) if left_by is None else left_by(row.layout, values, analysis, rate, cycle_s, mean_s)
     if "variation" in truth.values:
         varied, steady = (
             float(solved_rows(truth.of, [row], each, [[THROUGHPUT]])[0].figures[THROUGHPUT].ravel()[0])
