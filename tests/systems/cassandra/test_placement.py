@@ -135,14 +135,14 @@ def test_a_fit_of_two_data_centres_predicts_and_says_what_its_rows_do_not() -> N
 def test_an_answer_too_soon_for_a_held_message_moves_the_prior(
     cells: dict[str, Any], median: float, log_sd: float
 ) -> None:
-    """At a round trip of 27 ms. Rows at a local level, which answer within 2 ms, do not wait for it."""
-    level = "LOCAL_QUORUM" if mean_ms < 27 else "QUORUM"
-    asked = row(
-        (level, level), 0.0, rtt_ms=27.0, clients=16, throughput_tps=16e3 / mean_ms, inter_dc_tcp_nodelay=at_once
-    )
+    """At a round trip of 27 ms."""
+    own = {"clients": 256, "level": "QUORUM", "reads": 0.0, **cells}
+    mean_ms, level, reads = own.pop("mean_ms"), own.pop("level"), own.pop("reads")
+    levels = (level, own.pop("write", level))
+    asked = row(levels, reads, throughput_tps=1e3 * own["clients"] / mean_ms, request_class="all", **own)
     prior = {each.name: each for each in priors(SYSTEM.read([asked]))}["wan_extra"]
-    assert (prior.value < 0.1) is expected
-    assert SYSTEM.read([asked])[0].layout.tcp_nodelay is bool(at_once)
+    assert prior.value == pytest.approx(median)
+    assert prior.log_sd == log_sd
 
 
 @pytest.mark.slow

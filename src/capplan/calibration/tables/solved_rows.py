@@ -128,7 +128,8 @@ def _of_clients(
     contention = system.component(Contention)
     counts = sorted({row.load.clients for row in rows})
     places = [(counts.index(row.load.clients), slice(None)) for row in rows]
-    if contention.matters(values, False):  # one network for each number of clients, solved together as draws
+    contends = contention.matters(values, False)
+    if contends:  # one network for each number of clients, solved together as draws
         clients = np.repeat(np.array(counts, dtype=float), draws)
         values = contention.at_clients(_tiled(values, draws, len(counts)), clients, False)
         places = [(number, _own_draws(number, draws)) for number, _ in places]
@@ -145,9 +146,13 @@ def _of_clients(
     varies = system.component(Pauses).varying(values)
     if load.kind != "closed" or varies is None:
         return _Loaded(analysis, point, values, places)
-    slower = partial(_slower, system, values, analysis.draws)
-    return _Loaded(
-        analysis, point, values, places, _of_speeds(analysis, point, varies, lambda a: solved(slower(a))[1].rate_per_s)
+    solved_draws = draws * (len(counts) if contends else 1)
+    of_speeds = _of_speeds(
+        point.rate_per_s,
+        np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0),
+        np.broadcast_to(1.0, solved_draws),
+        varies,
+        lambda log_times: solved(_slower(system, values, solved_draws, log_times))[1].rate_per_s,
     )
     return _Loaded(analysis, point, values, places, of_speeds)
 
@@ -159,8 +164,9 @@ def _slower(system: TableSystem[Any], values: Values, draws: int, log_times: Seq
 
 
 def _of_speeds(
-    analysis: Analysis,
-    point: OperatingPoint,
+    steady_per_s: FloatArray,
+    utilisation: FloatArray,
+    full: FloatArray,
     varies: Callable[[FloatArray], FloatArray],
     solved_per_s: Callable[[Sequence[FloatArray]], FloatArray],
 ) -> Number:
@@ -182,9 +188,7 @@ def _of_speeds(
     solved_per_s : function
         Returns the throughput (..., times x draws) where all work is longer, from the logarithms of the factors.
     """
-    sd = varies(np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0))
-    full_sd = varies(np.ones(analysis.draws))
-    full_sd = np.maximum(full_sd, _LEAST_SD)
+    sd, full_sd = varies(utilisation), np.maximum(varies(full), _LEAST_SD)
     ends = [full_sd * z + full_sd**2 / 2 for z, _ in (_SPEEDS[0], _SPEEDS[-1])]  # the mean speed is 1
     fast, slow = np.split(np.log(solved_per_s(ends)), 2, axis=-1) - np.log(steady_per_s)
     slopes = fast / ends[0], slow / ends[1]

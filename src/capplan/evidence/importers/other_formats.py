@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from capplan.errors import InputError
 from capplan.evidence.text_file import TextFile
-from capplan.models.errors import InputError
 
 _MAP = "put its figures into a CSV of your own, and import that with --map"
 _OTHERS = (  # by a pattern of the first 64 KiB
