@@ -296,7 +296,7 @@ def _basis(latency: Latency, statistic: str) -> str:
 def _once(words: Sequence[str]) -> list[str]:
     """Return the bases of `STATISTICS` without repetitions, also where only `FEW_STATISTICS` are shown.
 
-    `model only` is explained if it comes last.
+    `model only` is explained if it comes last and nowhere else.
     """
     found: list[str] = []
     for place, word in enumerate(words):
@@ -304,7 +304,7 @@ def _once(words: Sequence[str]) -> list[str]:
         found.append("" if {word} == {*words[place - 1 : place], *few[-1:]} else word)
     while found and not found[-1]:
         found.pop()
-    if found[-1:] == ["model only"] and 1 < len(found) < len(words):
+    if found[-1:] == ["model only"] and found.count("model only") == 1 < len(found) < len(words):
         found[-1] = "model only: no such figure was measured"
     return found
 
