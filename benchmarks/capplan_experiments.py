@@ -11,8 +11,9 @@ import networks
 from settings import MM4_SERVERS, MM4_SERVICE_S
 
 from capplan.simulator.compiled.engine import simulate
+from capplan.simulator.dask_cluster import dask
 from capplan.simulator.experiment import Configuration, Experiment, Rows, perform
-from capplan.simulator.workers import Workers, dask, processes, threads
+from capplan.simulator.workers import Workers, processes, threads
 
 KINDS: dict[str, Callable[[int], AbstractContextManager[Workers]]] = {
     "threads": threads,

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from tests.simulator.small_tasks import end_worker
 
+from capplan.simulator.dask_cluster import dask
 from capplan.simulator.experiment import Configuration, Experiment, Rows, open_store, perform
-from capplan.simulator.workers import Workers, dask, in_process, processes, threads
+from capplan.simulator.workers import Workers, in_process, processes, threads
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0  # a machine may be busy; this is waited for only by a test that fails

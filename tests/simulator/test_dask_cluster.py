@@ -16,7 +16,7 @@ import pytest
 from tests.simulator.small_tasks import GATES, half, wait_for_gate
 
 from capplan.errors import InputError
-from capplan.simulator import workers as dask_cluster
+from capplan.simulator import dask_cluster
 from capplan.simulator import workers as pools
 from capplan.simulator.workers import run_all
 
@@ -121,7 +121,7 @@ def test_workers_with_another_capplan(cluster: distributed.LocalCluster, monkeyp
 def test_without_dask_its_extra_is_named() -> None:
     script = (
         "import sys; sys.modules['distributed'] = None\n"
-        "from capplan.simulator.workers import dask\n"
+        "from capplan.simulator.dask_cluster import dask\n"
         "try: dask('local').__enter__()\n"
         "except ValueError as error: print(error)"
     )

@@ -12,7 +12,8 @@ from tests.simulator.small_experiments import WORKERS
 from tests.simulator.small_tasks import end_worker, half, process, wait_for_ever
 
 from capplan.errors import InputError
-from capplan.simulator.workers import Workers, dask, processes, run_all, run_tasks, threads
+from capplan.simulator.dask_cluster import dask
+from capplan.simulator.workers import Workers, processes, run_all, run_tasks, threads
 
 pytestmark = pytest.mark.usefixtures("workers_find_tests")
 

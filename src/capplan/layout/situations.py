@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
-from scipy.special import ndtri
+from scipy import special
 
 from capplan.errors import InputError, nearest
 from capplan.layout.case import Case
@@ -148,7 +148,7 @@ class Factor(NamedTuple):
     def draws(self, count: int, stream: int) -> FloatArray:
         """Return one value for each of `count` draws (count,); each stream has its own order."""
         levels = (np.random.default_rng(stream).permutation(count) + 0.5) / count
-        return np.asarray(self.median * np.exp(self.log_sd * ndtri(levels)))
+        return np.asarray(self.median * np.exp(self.log_sd * special.ndtri(levels)))
 
 
 @dataclass(frozen=True, kw_only=True)

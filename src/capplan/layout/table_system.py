@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 from zlib import crc32
 
 import numpy as np
-from scipy.special import ndtri
+from scipy import special
 
 from capplan.answers.results import FIRMEST_FIRST, Band, Basis
 from capplan.errors import InputError
@@ -363,6 +363,6 @@ def with_unknown_layouts(
                 key = [3 + at] if chance == "common" else [at, crc32(repr(layout).encode())]
                 order = np.random.default_rng([fitted.seed, *key]).permutation(len(fitted.draws))
                 sd = left * fitted.its_table.priors[name_of(name)][1]
-                logs = logs + sd * ndtri((order + 0.5) / len(fitted.draws))
+                logs = logs + sd * special.ndtri((order + 0.5) / len(fitted.draws))
             found[name_of(name, layout)] = np.exp(logs)
     return found

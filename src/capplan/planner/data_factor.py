@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
+from scipy import special
 
 from capplan.answers.results import Band
 from capplan.answers.verb_answer import VerbAnswer
@@ -221,7 +221,7 @@ def _half_width(groups: Sequence[Sequence[_Run]]) -> float:
     """Return the half-width of a 90 % band of the logarithm of one run."""
     freedom = FREEDOM + sum(len(group) - 1 for group in groups)
     squares = FREEDOM * SCATTER**2 + sum(len(group) * float(np.var(_logs(group))) for group in groups)
-    return math.sqrt(squares / freedom) * float(stdtrit(freedom, 0.95))
+    return math.sqrt(squares / freedom) * float(special.stdtrit(freedom, 0.95))
 
 
 def _summary(data: Data, runs: Sequence[_Run]) -> CpuOfRequest:

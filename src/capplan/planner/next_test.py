@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy import special
 
 from capplan.answers.condition import Unmeasured
 from capplan.answers.objective import Comparison
@@ -71,7 +71,7 @@ def variance_lost(asked: FloatArray, measured: FloatArray, scatter: FloatArray) 
 
 def factor(sd: float, scatter: float, level: float = 0.9) -> float:
     """Return the ratio of an end of a repeat's central band to its median: `exp(z sd)`."""
-    return math.exp(float(ndtri((1 + level) / 2)) * math.hypot(sd, scatter))
+    return math.exp(float(special.ndtri((1 + level) / 2)) * math.hypot(sd, scatter))
 
 
 def chance_of_change(now: Normal, limit: float, lost: float, scatter: float, confidence: float) -> float:
@@ -92,12 +92,12 @@ def chance_of_change(now: Normal, limit: float, lost: float, scatter: float, con
     confidence : float
         The wanted confidence, such as 0.95.
     """
-    margin = float(ndtri(confidence))
+    margin = float(special.ndtri(confidence))
     yes = now.mean - limit >= margin * math.hypot(now.sd, scatter)
     after = math.hypot(math.sqrt(max(now.sd**2 - lost, 0.0)), scatter)
     if lost <= 0:
         return 0.0
-    likely_yes = float(ndtr((now.mean - limit - margin * after) / math.sqrt(lost)))
+    likely_yes = float(special.ndtr((now.mean - limit - margin * after) / math.sqrt(lost)))
     return 1 - likely_yes if yes else likely_yes
 
 
@@ -348,7 +348,7 @@ class _Asked:
         if self.objective is None:
             return None
         distance = (self.now.mean - _limit(self.objective)) / max(math.hypot(self.now.sd, self.scatter), 1e-12)
-        return float(ndtr(-distance if self.objective.relation.startswith("<") else distance))
+        return float(special.ndtr(-distance if self.objective.relation.startswith("<") else distance))
 
     @property
     def is_met(self) -> bool:

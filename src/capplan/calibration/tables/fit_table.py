@@ -14,7 +14,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy import special
 
 from capplan.calibration.fit.posterior import Maximum, best_of, laplace_distance, maximum
 from capplan.calibration.tables.errors import Effects, learnt_scatter
@@ -197,7 +197,7 @@ def _with_the_others(whole: Problem, problem: Problem, points: FloatArray, seed:
     levels = [(random.permutation(count) + 0.5) / count for _ in others]
     if others:
         means = whole.centre[others] + (found[:, moving] - whole.centre[moving]) @ gain.T
-        found[:, others] = means + ndtri(np.stack(levels, axis=-1)) @ np.linalg.cholesky(left).T
+        found[:, others] = means + special.ndtri(np.stack(levels, axis=-1)) @ np.linalg.cholesky(left).T
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy import special
 
 from capplan.answers.results import Band, Parts
 from capplan.calibration.tables.identifiability import Judge
@@ -150,7 +150,7 @@ def band_of(draws: FloatArray, fitted: Fitted, name: str, wider: float = 1.0) ->
     log_sd = fitted.its_table.scatter[name] * wider
     count = len(draws)
     order = np.random.default_rng([fitted.seed, (*QUANTITIES, NODE_CPU).index(name)]).permutation(count)
-    repeated = draws * np.exp(log_sd * ndtri((order + 0.5) / count))
+    repeated = draws * np.exp(log_sd * special.ndtri((order + 0.5) / count))
     value = float(np.median(draws))
     low, high = np.quantile(repeated, [0.05, 0.95]).tolist()
     spread = float(np.subtract(*np.quantile(draws, [0.95, 0.05]))) / 2

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 
 from capplan.errors import InputError
 from capplan.simulator import workers as pools
-from capplan.simulator.workers import dask
 
 
 def check_workers(processes: int | None, cluster: str | None) -> None:
@@ -40,6 +39,8 @@ def workers_for(
     check_workers(processes, cluster)
     count = processes or os.cpu_count() or 1
     if cluster is not None:
+        from capplan.simulator.dask_cluster import dask  # slow to import
+
         return dask(cluster, count)
     if count == 1 or tasks < few:
         return pools.in_process()

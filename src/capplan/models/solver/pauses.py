@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaincc
+from scipy import special
 
 from capplan.models.language.units import FloatArray, Number
 
@@ -56,9 +56,9 @@ class RareDelay(NamedTuple):
         mean_s, until_s = np.maximum(self.mean_s, 1e-12), np.minimum(longest_s, _ENDLESS_S)
         shape = np.minimum(mean_s**2 / np.maximum(self.variance_s2, 1e-300), _CONSTANT)
         scaled, scale_s = shape * until_s / mean_s, mean_s / shape
-        longer = 1 - gammainc(shape, scaled)
-        mean = mean_s * gammainc(shape + 1, scaled) + until_s * longer
-        square = shape * (shape + 1) * scale_s**2 * gammainc(shape + 2, scaled) + until_s**2 * longer
+        longer = 1 - special.gammainc(shape, scaled)
+        mean = mean_s * special.gammainc(shape + 1, scaled) + until_s * longer
+        square = shape * (shape + 1) * scale_s**2 * special.gammainc(shape + 2, scaled) + until_s**2 * longer
         return RareDelay(self.chance, mean, np.maximum(square - mean**2, 0.0))
 
     def over(self, factor: FloatArray) -> RareDelay:
@@ -124,7 +124,7 @@ def _lasts(pauses: NodePauses, time_s: Number) -> Number:
     """Return the probability that a pause has lasted longer than some time (s), when a request arrives in it."""
     shape = 1 / np.square(np.maximum(pauses.scatter, 1e-3))
     scaled = shape * time_s / pauses.mean_s
-    found: Number = gammaincc(shape + 1, scaled) - time_s / pauses.mean_s * gammaincc(shape, scaled)
+    found: Number = special.gammaincc(shape + 1, scaled) - time_s / pauses.mean_s * special.gammaincc(shape, scaled)
     return found
 
 
