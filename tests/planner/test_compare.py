@@ -27,7 +27,7 @@ from capplan.models.language.units import FloatArray
 from capplan.planner.compare import CAPACITY, Comparison, Difference, compare
 from capplan.planner.predict.predict import predict
 from capplan.planner.sustained import JudgingEngine
-from capplan.systems.registry import scenario, system
+from capplan.systems.registry import resolve, scenario, system
 
 SIX, EIGHT = (scenario("fedora4", nodes=nodes, tps=300.0) for nodes in (6, 8))
 
@@ -65,6 +65,32 @@ def test_what_both_layouts_share_makes_a_difference_surer_than_of_independent_on
     assert share(CAPACITY) < 0.8
     assert share(CAPACITY) < share("read.mean") < 0.9
     assert found[CAPACITY].larger > 0.5
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (SIX, EIGHT),
+        (scenario("openprovider", dcs=1), scenario("openprovider", dcs=3)),
+        (scenario("openprovider"), scenario("openprovider", rf=2)),
+    ],
+)
+def test_work_and_members_of_the_limiting_resource_give_the_capacities(first: Scenario, second: Scenario) -> None:
+    """A resource of so many members completes at most that many per time that a request fills one of them."""
+    found = compare(first, second, engine="analytic")
+    limited = [{n: each for each in found.limits for n in each.limits}[n] for n in (1, 2)]
+    sides = zip((first, second), (limited[0].first, limited[1].second), strict=True)
+    for layout, side in sides:
+        drift_per_s = float(np.median(resolve(layout, None, 1).solution.analysis.drift_per_s))
+        assert 1e3 * side.members / (side.work_ms * side.busiest) == pytest.approx(drift_per_s, rel=0.01)
+
+
+def test_each_further_data_centre_makes_every_write_once_more() -> None:
+    """The storage path of a node takes all writes of its data centre, so it carries no more with three than with one."""
+    found = compare(scenario("openprovider", dcs=1), scenario("openprovider", dcs=3), engine="analytic")
+    (storage,) = (each for each in found.limits if "storage" in each.resource)
+    assert storage.second.work_ms / storage.first.work_ms == pytest.approx(3, rel=1e-6)
+    assert (storage.first.members, storage.second.members) == (3, 9)
 
 
 PREDICTED = [

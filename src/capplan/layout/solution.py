@@ -328,6 +328,25 @@ class Figures:
         return np.asarray(values if self.place is None else values[..., self.place])
 
 
+@dataclass(frozen=True)
+class Occupancy:
+    """What a mean request takes of a resource.
+
+    Attributes
+    ----------
+    members
+        How many of it there are, such as nodes.
+    work_ms
+        Time for which a request alone would fill one of them, summed over all, milliseconds.
+    busiest
+        Work of the busiest member over the mean of all.
+    """
+
+    members: int
+    work_ms: float
+    busiest: float
+
+
 class Solution:
     """A layout with its parameters, analysed once; figures at any rate follow from it.
 
@@ -438,6 +457,15 @@ class Solution:
     def utilisation_at_capacity(self, resource: str) -> FloatArray:
         """Return the mean share of busy servers at the most loaded station of a resource, at the capacity."""
         return self._every(_utilisation(self.analysis, resource, self._capacity / peak_ratio(self.analysis)))
+
+    def occupancy(self, resource: str) -> Occupancy:
+        """Return what requests take of a resource; of medians over the draws."""
+        analysis = self.analysis
+        names = [name for name in analysis.demands if kind_of(name) == resource]
+        loads_s = {name: float(np.median(analysis.load(name))) for name in names}
+        members = sum(analysis.members[name] for name in names)
+        whole_s = sum(analysis.members[name] * loads_s[name] for name in names)
+        return Occupancy(members, whole_s * 1e3, max(loads_s.values()) * members / whole_s)
 
     @property
     def bottleneck(self) -> str:

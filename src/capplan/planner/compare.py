@@ -25,6 +25,8 @@ from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.notes import Notes
+from capplan.layout.solution import Occupancy
 from capplan.layout.uncertainty import HIGH, LOW
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
@@ -89,6 +91,26 @@ class Difference:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Limit:
+    """A resource that limits one of two layouts or both; in both, capacity is at most members over their work.
+
+    Attributes
+    ----------
+    resource
+        Its name.
+    first, second
+        What requests take of it.
+    limits
+        Which layouts it limits: 1, 2.
+    """
+
+    resource: str
+    first: Occupancy
+    second: Occupancy
+    limits: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Comparison(VerbAnswer):
     """The answer of `compare`.
 
@@ -108,6 +130,8 @@ class Comparison(VerbAnswer):
         Whether each of the two carries the rate with its objectives met; empty where neither was given.
     differences
         The figures.
+    limits
+        What requests take of each resource that limits one of the layouts: the reason for the capacities.
     engine
         What latencies come from.
     seed
@@ -126,6 +150,7 @@ class Comparison(VerbAnswer):
     offered_tps: float
     verdicts: tuple[Verdict, ...]
     differences: tuple[Difference, ...]
+    limits: tuple[Limit, ...]
     engine: str
     seed: int
     version: str
@@ -215,10 +240,24 @@ def compare(
         if given or any(each.objectives for each in cases)
         else (),
         differences=differences,
+        limits=tuple(_limits(cases)),
         engine=engine,
         seed=seed,
         version=version("capplan"),
     )
+
+
+def _limits(cases: Sequence[Case[Any]]) -> Iterator[Limit]:
+    """Yield the resources that limit; none for a pool of workers, whose work is waiting."""
+    one, other = (case.solution for case in cases)
+    for resource in dict.fromkeys((one.bottleneck, other.bottleneck)):
+        if resource in one.resources and resource in other.resources:
+            yield Limit(
+                resource=cases[0].system.component(Notes).resource_name(cases[0].scenario, resource),
+                first=one.occupancy(resource),
+                second=other.occupancy(resource),
+                limits=tuple(n for n, each in enumerate((one, other), 1) if each.bottleneck == resource),
+            )
 
 
 def _verdict(solved: AtRate, rate: float, engine: JudgingEngine, given: bool) -> Verdict:

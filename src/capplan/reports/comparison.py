@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator
 
 from capplan.answers.number_words import rate, share, significant
-from capplan.planner.compare import Comparison, Difference
+from capplan.planner.compare import Comparison, Difference, Limit
 from capplan.reports.document import Block, Break, Fact, Heading, more, table
 
 _NONE = 0.002  # of a figure: a smaller difference is none
+_UNEVEN = 0.01  # a smaller change of the busiest member's share says nothing
 
 
 def describe(found: Comparison) -> Iterator[Block]:
@@ -29,7 +30,24 @@ def describe(found: Comparison) -> Iterator[Block]:
     ]
     yield table(heads, rows)
     yield Break()
+    for label, limit in zip(("Why", ""), found.limits, strict=False):
+        yield Fact(label, _why(limit))
+    yield Break()
     yield more(["--json"])
+
+
+def _why(limit: Limit) -> str:
+    """Return how a resource sets the capacities: how many there are, and what a request takes of them."""
+    one, other = limit.first, limit.second
+    whom = {(1,): "the first", (2,): "the second"}.get(limit.limits, "both")
+    work, members, uneven = other.work_ms / one.work_ms, other.members / one.members, other.busiest / one.busiest
+    busiest = f"; the busiest has {one.busiest:.2f} and {other.busiest:.2f} times the mean"
+    return (
+        f"{limit.resource} limits {whom}: a request fills one of them for {significant(one.work_ms)} ms with the first "
+        f"and {significant(other.work_ms)} ms with the second (x{work:.2f}), and there are {one.members} and "
+        f"{other.members} (x{members:.2f}){busiest if abs(uneven - 1) > _UNEVEN else ''}: "
+        f"capacity x{members / work / uneven:.2f}"
+    )
 
 
 def _number(value: float, unit: str) -> str:
