@@ -86,7 +86,7 @@ def test_work_and_members_of_the_limiting_resource_give_the_capacities(first: Sc
 
 
 def test_each_further_data_centre_makes_every_write_once_more() -> None:
-    """The storage path of a node takes all writes of its data centre, so it carries no more with three than with one."""
+    """The storage path of a node takes all writes of its data centre, so three carry what one does."""
     found = compare(scenario("openprovider", dcs=1), scenario("openprovider", dcs=3), engine="analytic")
     (storage,) = (each for each in found.limits if "storage" in each.resource)
     assert storage.second.work_ms / storage.first.work_ms == pytest.approx(3, rel=1e-6)

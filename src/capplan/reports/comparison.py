@@ -39,7 +39,7 @@ def describe(found: Comparison) -> Iterator[Block]:
 def _why(limit: Limit) -> str:
     """Return how a resource sets the capacities: how many there are, and what a request takes of them."""
     one, other = limit.first, limit.second
-    whom = {(1,): "the first", (2,): "the second"}.get(limit.limits, "both")
+    whom = "both" if len(limit.limits) == 2 else ("the first", "the second")[limit.limits[0] - 1]
     work, members, uneven = other.work_ms / one.work_ms, other.members / one.members, other.busiest / one.busiest
     busiest = f"; the busiest has {one.busiest:.2f} and {other.busiest:.2f} times the mean"
     return (

@@ -144,7 +144,7 @@ def test_the_maximum_does_not_hang_on_where_it_starts(best: Maximum) -> None:
 class TwoValleys:
     """A deviance with minima near -1 and near 1, of which the second is the lower one."""
 
-    centre, spread = np.zeros(1), np.ones(1)
+    centre, spread, room = np.zeros(1), np.ones(1), np.full(1, 4.0)
 
     def residuals(self, log_points: FloatArray) -> FloatArray:
         return np.concatenate([5 * (log_points**2 - 1), log_points - 1], axis=-1)

@@ -39,6 +39,10 @@ class Linear:
     def spread(self) -> FloatArray:
         return np.ones(2)
 
+    @property
+    def room(self) -> FloatArray:
+        return 4 * self.spread
+
     def prior_draws(self, count: int) -> FloatArray:
         return np.random.default_rng(0).standard_normal((count, 2))
 
@@ -83,6 +87,10 @@ class Bent:
     @property
     def spread(self) -> FloatArray:
         return np.ones(self.free)
+
+    @property
+    def room(self) -> FloatArray:
+        return 4 * self.spread
 
     def bent(self, points: FloatArray) -> FloatArray:
         found = points.copy()

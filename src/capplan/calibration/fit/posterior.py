@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import special
 
+from capplan.calibration.fit import student_priors
 from capplan.evidence.table import Evidence
 from capplan.layout.observations import LoadTest
 from capplan.layout.system import System
@@ -91,6 +92,16 @@ class Problem:
         """Standard deviations of the priors' logarithms."""
         return np.array([parameter.log_sd for parameter in self.parameters if parameter.free])
 
+    @cached_property
+    def degrees(self) -> FloatArray:
+        """Degrees of freedom of the priors."""
+        return student_priors.degrees(self.parameters)
+
+    @property
+    def room(self) -> FloatArray:
+        """Distances from the medians that a search does not exceed."""
+        return student_priors.room(self.degrees) * self.spread
+
     def figures(self, log_points: FloatArray) -> FloatArray:
         """Return the predictions (draws, rows) at points (draws, free)."""
         parts = []
@@ -109,7 +120,7 @@ class Problem:
 
         Half their sum of squares is minus the log posterior.
         """
-        priors = (log_points - self.centre) / self.spread
+        priors = student_priors.residuals((log_points - self.centre) / self.spread, self.degrees)
         if not self.rows:
             return np.asarray(priors)
         predicted = self.figures(log_points)
@@ -194,6 +205,10 @@ class LeastSquares(Protocol):
     def spread(self) -> FloatArray:
         """Standard deviations of the priors' logarithms (free,)."""
 
+    @property
+    def room(self) -> FloatArray:
+        """Distances from the medians that a search does not exceed, in logarithms (free,)."""
+
     def residuals(self, log_points: FloatArray) -> FloatArray:
         """Return the residuals of the figures, then those of the priors (draws, figures + free)."""
 
@@ -243,7 +258,7 @@ def maximum(problem: LeastSquares, start: FloatArray | None = None, most: int = 
 
     evaluator = _Evaluator(problem)
     origin = problem.centre if start is None else start
-    bounds = (problem.centre - 4 * problem.spread, problem.centre + 4 * problem.spread)
+    bounds = (problem.centre - problem.room, problem.centre + problem.room)
     solution = least_squares(
         evaluator.residuals,
         np.clip(origin, *bounds),  # a start found with fewer free parameters may lie outside
@@ -283,7 +298,7 @@ def best_of(problem: LeastSquares, starts: Sequence[FloatArray], most: int) -> M
 
     def found(number: int) -> Maximum:
         try:
-            part = _Part(problem.centre, problem.spread, partial(together.of, number))
+            part = _Part(problem.centre, problem.spread, problem.room, partial(together.of, number))
             return maximum(part, starts[number], most)
         finally:
             together.leave()
@@ -339,6 +354,7 @@ class _Part:
 
     centre: FloatArray
     spread: FloatArray
+    room: FloatArray
     residuals: Callable[[FloatArray], FloatArray]
 
 

@@ -14,8 +14,8 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from capplan.calibration.fit import student_priors
 from capplan.calibration.fit.posterior import Maximum, best_of, laplace_distance, maximum
 from capplan.calibration.tables.errors import Effects, learnt_scatter
 from capplan.calibration.tables.figures import figures_of, scatter_of
@@ -197,7 +197,8 @@ def _with_the_others(whole: Problem, problem: Problem, points: FloatArray, seed:
     levels = [(random.permutation(count) + 0.5) / count for _ in others]
     if others:
         means = whole.centre[others] + (found[:, moving] - whole.centre[moving]) @ gain.T
-        found[:, others] = means + special.ndtri(np.stack(levels, axis=-1)) @ np.linalg.cholesky(left).T
+        standard = student_priors.quantiles(np.stack(levels, axis=-1), whole.degrees[others])
+        found[:, others] = means + standard @ np.linalg.cholesky(left).T
     return found
 
 

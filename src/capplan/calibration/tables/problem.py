@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.calibration.fit import student_priors
 from capplan.calibration.fit.posterior import Maximum
 from capplan.calibration.tables import errors as solver_error
 from capplan.calibration.tables.errors import Effects, chance_errors
@@ -56,7 +57,8 @@ class Problem:
         search, compose = system.component(Search), system.component(ClosedLoadTests).network or system.network
         loadings = np.array([[each.get(p.name, 0.0) for p in self.free] for each in search.shared])
         self.prior = np.diag(own**2) + (loadings.T @ loadings if len(loadings) else 0.0)
-        self.spread = np.sqrt(np.diag(self.prior))
+        self.spread, self.degrees = np.sqrt(np.diag(self.prior)), student_priors.degrees(parameters)
+        self.room = student_priors.room(self.degrees) * self.spread
         self.prior_whitening = np.linalg.inv(np.linalg.cholesky(self.prior))
         layout = rows[figures[0].row].layout
         self.straight = Coordinates(
@@ -165,7 +167,9 @@ class Problem:
         return np.concatenate(
             [
                 np.nan_to_num(data, nan=1e3, posinf=1e3, neginf=-1e3),
-                (self.straight.logs(log_points) - self.centre) @ self.prior_whitening.T,
+                student_priors.residuals(
+                    (self.straight.logs(log_points) - self.centre) @ self.prior_whitening.T, self.degrees
+                ),
             ],
             axis=-1,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -33,6 +34,9 @@ class Parameter:
         Standard deviation of the natural logarithm under the prior; 0 fixes the value.
     source : str
         Where the value comes from, in a few words.
+    degrees : float
+        Degrees of freedom of a prior that few sources give: one less than sources. Its 5th and 95th percentile are
+        those of a normal one with `log_sd`, its tails those of Student's t.
     """
 
     name: str
@@ -41,6 +45,7 @@ class Parameter:
     kind: ParameterKind
     log_sd: float
     source: str
+    degrees: float = math.inf
 
     @property
     def free(self) -> bool:

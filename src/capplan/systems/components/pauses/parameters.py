@@ -20,6 +20,7 @@ def _measured(name: str, unit: str, meaning: str) -> Parameter:
         "prior",
         prior["log_sd"],
         f"{meaning}: runs of {prior['sources']} clusters (docs/reference/gc-pauses.md)",
+        prior["sources"] - 1,
     )
 
 
