@@ -128,6 +128,10 @@ another-data-centre *arguments:
 partly-busy:
     uv run python docs/generate/partly_busy.py
 
+# Print how the code is built: points of a system's contract, circles of imports, private helpers with one call
+house:
+    uv run python docs/generate/house.py
+
 # Regenerate the snapshots that tests compare the audits of the evidence with; review the difference
 audit-snapshots:
     uv run python docs/generate/audit_snapshots.py
