@@ -21,7 +21,6 @@ from capplan.calibration.tables.row_predictions import RowPrediction, predict_ta
 from capplan.calibration.tables.scores import (
     MODEL,
     BacktestRow,
-    Summary,
     TableScore,
     backtest_row,
     summary,
@@ -35,8 +34,6 @@ from capplan.layout.table_components import Rows
 from capplan.layout.table_rows import with_mix
 from capplan.layout.table_system import TableSystem
 
-CLOSE = 0.01
-"""How much larger capplan's median error may be than a rule's before the rule counts as better."""
 USUAL = 0.5
 """Share of the figures that a rule must estimate to be called a rule for their quantity."""
 
@@ -230,19 +227,6 @@ def _predicted(
         for row in own.values():
             for each in predict_table(system, fitted, [row]):
                 yield row, each
-
-
-def better_rules(scores: Summary) -> Iterator[tuple[str, str, float, float]]:
-    """Yield the best simple rule for each quantity where it beats the model: name, median error, and the model's."""
-    for quantity, by_name in scores.items():
-        errors = [(name, each.median_abs_error, each.capplan_median_abs_error) for name, each in by_name.items()]
-        better = [
-            (name, rule, own)
-            for name, rule, own in errors
-            if name != MODEL and rule is not None and own is not None and rule + CLOSE < own
-        ]
-        if better:
-            yield quantity, *min(better, key=lambda each: each[1])
 
 
 def accuracy(scores: Mapping[str, TableScore], rows: Sequence[BacktestRow]) -> Accuracy:
