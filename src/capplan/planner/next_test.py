@@ -424,6 +424,8 @@ def _figure(name: str, asked: _Asked) -> AskedFigure:
 
 def _known_layouts(case: Case[Any]) -> Iterable[Any]:
     table = table_of(case.system)
+    if case.fitted.clusters:
+        return ()
     if table is not None:
         return [_layout(row.layout) for row in table.read(rows_of(case.fitted))]
     return [_layout(test.scenario) for test in case.system.observations.load_tests()]

@@ -150,7 +150,7 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         lost = losses_to_simulate(its, scenario, sizing.situations)
         tasks += [partial(first_minute, scenario, fitted, question.sizing.seed, word) for word in lost]
     (options, failures), prediction, support, unseen, *minutes = run_all(workers, tasks)
-    if fitted.table is not None:
+    if fitted_rows:
         support["evidence"] = replace(support["evidence"], unseen=unseen_rows(fold, unseen))
     return Proposal(
         details=question.details,
