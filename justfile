@@ -165,6 +165,11 @@ backtest-seeds:
 scale-outs:
     uv run python docs/generate/scale_outs.py
 
+# Make the population of published clusters, which `cassandra` rests on without a fit, and its page; with `--fit`, fit each
+# of the clusters again (minutes)
+population *ARGS:
+    OPENBLAS_NUM_THREADS=1 uv run python docs/generate/population.py {{ARGS}}
+
 # Fit 250 systems whose parameters are known, and count how often bands hold, for the same page (half an hour; resumes if
 # interrupted). `just backtest` only shows the counts, so that the page takes minutes: run this after a change of the fit
 # or of the generic systems, then `just backtest`

@@ -17,9 +17,10 @@ STATISTICS = ("mean", "p50", "p90", "p95", "p99", "p999")
 STATISTIC_NAMES = {"p999": "p99.9"}  # as people write them, where that differs
 SIGNIFICANT = 4  # significant digits of a figure in JSON; no load test is more precise
 
-Basis = Literal["measured", "interpolated", "extrapolated", "model only"]
+Basis = Literal["measured", "interpolated", "population", "extrapolated", "model only"]
 """What a figure rests on. `measured`: such a figure was measured in this layout at this load; `interpolated`: between
-measured ones; `extrapolated`: beyond them; `model only`: no such figure was ever measured."""
+measured ones; `population`: other people's clusters had such a layout, and this one was not measured; `extrapolated`:
+beyond them; `model only`: no such figure was ever measured."""
 FIRMEST_FIRST: tuple[Basis, ...] = get_args(Basis)
 Relief = Literal["lower levels", "fewer replicas", "nearer replicas"]
 """Why survivors may carry more or answer faster than the whole layout: requests wait for fewer replicas, as consistency
@@ -67,8 +68,8 @@ class Band:
     parts
         Half-widths of the band by their cause.
     basis
-        What the figure rests on: `measured`, `interpolated`, `extrapolated` or `model only`; null where it is not a
-        figure of a prediction, or is known exactly.
+        What the figure rests on: `measured`, `interpolated`, `population`, `extrapolated` or `model only`; null where
+        it is not a figure of a prediction, or is known exactly.
     """
 
     value: float

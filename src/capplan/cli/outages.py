@@ -36,8 +36,10 @@ from capplan.planner.outages.transient import Effort, Times
 from capplan.planner.predict.predict import PredictionEngine
 from capplan.planner.time_limits import check_layout
 from capplan.reports import figure as look
+from capplan.reports.document import Block
 from capplan.reports.outages import describe
 from capplan.reports.outages import plot as drawn
+from capplan.reports.population import rests
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic")
 _STEPS = (1.0, 3.0)  # of a range of times, in each power of ten
@@ -135,6 +137,7 @@ def outages_(
         horizon_s=None if horizon is None else _positive("--horizon", horizon),
         processes=processes or os.cpu_count() or 1,
     )
+    first: tuple[Block, ...] = ()
     with counting("simulating losses") as progress:
         if isinstance(chosen, Network):
             asked = with_options(NetworkQuestion(), given(ctx))
@@ -151,9 +154,10 @@ def outages_(
                 check_layout(scenario)
             answer = outages_of_scenario(scenario, question, chosen.fitted, progress)
             say_what_has_no_effect([scenario])
+            first = () if as_json else tuple(rests(scenario, chosen.fitted))
     if plot is not None:
         look.write(plot, f"{answer.system}: outages", lambda page: drawn(answer, page))
-    print_answer(answer, lambda: describe(answer), as_json)
+    print_answer(answer, lambda: (*first, *describe(answer)), as_json)
     exit_by(None if answer.verdict is None else answer.verdict.answer)
     exit_unless(answer.recovers)
 

@@ -122,7 +122,8 @@ def size_(
     say_what_has_no_effect(largest(base, chosen_from))
     if plot is not None:
         look.write(plot, f"{sizing.system}: sizing", lambda page: drawn(sizing, its, page))
-    print_answer(sizing, lambda: describe(sizing, its, explain), as_json)
+    fitted_system = its.of(chosen.fitted or its.fitted())
+    print_answer(sizing, lambda: describe(sizing, fitted_system, explain), as_json)
     exit_unless(sizing.answer == "yes")
 
 

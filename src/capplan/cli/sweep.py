@@ -60,6 +60,7 @@ from capplan.planner.sweep import (
     write_table,
 )
 from capplan.reports import figure as look
+from capplan.reports.population import rests
 from capplan.reports.screen import show
 from capplan.reports.sweep import describe
 from capplan.reports.sweep import plot as drawn
@@ -219,7 +220,8 @@ def _show(points: list[SweepPoint], sweep: Sweep, out: Path | None, as_json: boo
     elif as_csv:
         sys.stdout.write(csv_text(points, sweep.columns))
     elif out is None:
-        show(describe(points, system(sweep.system)), Screen())
+        first = next(each.scenario for each in sweep.layouts if each.scenario is not None)
+        show((*rests(first, sweep.fitted), *describe(points, system(sweep.system))), Screen())
     else:
         refused = sum(point["refused"] is not None for point in points)
         note = f", {refused:,} of them refused" if refused else ""

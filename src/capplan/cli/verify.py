@@ -37,7 +37,8 @@ def verify_(
     content = read_proposal(file)
     calibration = None if fitted is None else read_calibration(str(fitted))
     question = question_of(content)  # refuse what cannot be read before a process starts
-    if calibration is None and table_of(system(question.base.system)) is not None:
+    table = table_of(system(question.base.system))
+    if calibration is None and table is not None and not table.fitted_path.is_file():
         raise InputError(f"{file} was made with a fitted file: add it, such as --fitted mine.json")
     tasks = max(TASKS, len(families(question.base, question.sizing)))
     try:

@@ -16,7 +16,7 @@ from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, changed, options_of
 from capplan.models.language.units import FloatArray, parse_share
 
-Basis = Literal["measured", "interpolated", "extrapolated"]
+Basis = Literal["measured", "interpolated", "population", "extrapolated"]
 
 
 class Excess(NamedTuple):
@@ -66,7 +66,8 @@ class Extrapolation:
     excess_of_rates : tuple of Excess
         Ways that matter to rates only.
     basis : str
-        `measured`: every axis has a measured value; `interpolated`: between measured values; `extrapolated`: outside.
+        `measured`: every axis has a measured value; `interpolated`: between measured values; `population`: the values
+        of other people's clusters, or between them; `extrapolated`: outside.
     why : str
         One sentence that names the axes.
     """

@@ -123,11 +123,14 @@ class FittedTable:
         Standard deviation of the logarithm of a repeat's measurement around the model, by column.
     priors : mapping of pairs
         Median and standard deviation of the logarithm of each free parameter's prior, by name.
+    clusters : tuple of str
+        The published clusters that the draws are a population of, whose rows these are; empty for a user's own rows.
     """
 
     rows: tuple[Mapping[str, Any], ...] = field(hash=False)
     scatter: Mapping[str, float] = field(hash=False)
     priors: Mapping[str, tuple[float, float]] = field(hash=False)
+    clusters: tuple[str, ...] = ()
 
 
 class Expected(NamedTuple):
@@ -210,6 +213,11 @@ class Fitted:
     left_out: tuple[FittedFigure, ...]
     nested: tuple[NestedFigure, ...]
     table: FittedTable | None = None
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The published clusters that the draws are a population of; empty where they are of one cluster."""
+        return () if self.table is None else self.table.clusters
 
     @property
     def its_table(self) -> FittedTable:
@@ -309,6 +317,8 @@ def to_json(fitted: Fitted) -> dict[str, Any]:
     content = {"schema": SCHEMA, **asdict(fitted)}
     if fitted.table is None:
         del content["table"]
+    elif not fitted.table.clusters:
+        del content["table"]["clusters"]
     return content
 
 
@@ -394,7 +404,8 @@ def _table(content: Mapping[str, Any] | None) -> FittedTable | None:
     priors = {str(name): (float(median), float(sd)) for name, (median, sd) in content["priors"].items()}
     if not all(map(_amount, scatter.values())) or not all(_positive(x) for each in priors.values() for x in each):
         raise ValueError
-    return FittedTable(tuple(dict(row) for row in content["rows"]), scatter, priors)
+    clusters = tuple(map(str, content.get("clusters", ())))
+    return FittedTable(tuple(dict(row) for row in content["rows"]), scatter, priors, clusters)
 
 
 def _sound_numbers(fitted: Fitted) -> bool:

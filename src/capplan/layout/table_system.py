@@ -186,7 +186,13 @@ class TableSystem(System[S]):
         far = super().extrapolation(scenario, rate_per_s, tests)
         drawn = {name for axis in self.component(LayoutFactors).scaled for name in axis}
         excess = [each._replace(doublings=0.0) if each.axis.partition(" ")[0] in drawn else each for each in far.excess]
-        return replace(far, excess=tuple(excess))
+        far = replace(far, excess=tuple(excess))
+        if self.table is None or not self.table.clusters:
+            return far
+        why = f"{len(self.table.clusters)} published clusters; none is yours."
+        if far.basis == "extrapolated":
+            return replace(far, why=f"{far.why} It rests on {why}")
+        return replace(far, basis="population", why=why)
 
     def uncertainty(self, fitted: Fitted, _scenario: S, seed: int) -> Uncertainty:
         """Return the scatter between repeats, from the table."""
@@ -197,13 +203,15 @@ class TableSystem(System[S]):
         )
 
     def fitted(self) -> Fitted:
-        """Refuse: this system has no calibration before a user's table is fitted.
+        """Return the population of published clusters, if there is one.
 
         Raises
         ------
         InputError
-            Always.
+            If there is none: the system then has no calibration before a user's table is fitted.
         """
+        if self.fitted_path.is_file():
+            return super().fitted()
         raise InputError(
             f"system {self.name!r} knows no cluster yet: fit it to a table of your load tests with `capplan calibrate "
             f"{self.name} --evidence table.csv -o mine.json`, then give mine.json instead of {self.name}"
@@ -218,7 +226,7 @@ def table_of(system: System[S]) -> TableSystem[S] | None:
 def table_cautions(case: Case[Any], _capacity: Band, figures: Figures) -> list[str]:
     """Return what the fitted rows do not state, and whom they measured."""
     system, rows = table_of(case.system), rows_of(case.fitted)
-    if system is None:
+    if system is None or case.fitted.clusters:
         return []
     unlike = not any(_is_like(row, case.scenario) for row in system.read(rows))
     return [*system.component(Rows).unstated(rows), *([_OTHERS_WAIT] if figures.pausing is not None and unlike else [])]
@@ -239,7 +247,8 @@ class TableBasis(FigureBasis):
         """
         column = f"latency_{statistic}_ms"
         found = self._of(column, rate_per_s)
-        if found == "model only" or any(_is_like(row, self.scenario) for row in self._read if column in row.measured):
+        like = (_is_like(row, self.scenario) for row in self._read if column in row.measured)
+        if found in ("model only", "population") or any(like):
             return found
         return "model only" if statistic in _WITH_PAUSES else max(found, "interpolated", key=FIRMEST_FIRST.index)
 
@@ -253,6 +262,8 @@ class TableBasis(FigureBasis):
         return () if table is None else table.read(rows_of(self.fitted))
 
     def _of(self, column: str, at_per_s: float) -> Basis:
+        if self.fitted.clusters:
+            return "population"
         rows = [row for row in self._read if column in row.measured]
         if not rows:
             return "model only"

@@ -168,3 +168,29 @@ def of_cpu(test: Measured) -> Measured | None:
     if NODE_CPU not in test.draws:
         return None
     return replace(test, draws={NODE_CPU: test.draws[NODE_CPU]}, scatter={NODE_CPU: test.scatter[NODE_CPU]})
+
+
+def variance_lost(asked: FloatArray, measured: FloatArray, scatter: FloatArray) -> float:
+    """Return how much a test is expected to reduce the variance of the figure in question.
+
+    Parameters
+    ----------
+    asked : array (draws,)
+        Logarithms of the asked figure.
+    measured : array (figures, draws)
+        Logarithms of what the test would measure.
+    scatter : array (figures,)
+        Standard deviation of a repeat of each of these logarithms.
+
+    Returns
+    -------
+    float
+        Between 0 and the variance of the asked figure.
+    """
+    around = measured - measured.mean(axis=-1, keepdims=True)
+    own = asked - asked.mean()
+    count = len(asked)
+    covariance = around @ around.T / count + np.diag(scatter**2)
+    shared = around @ own / count
+    lost = float(shared @ np.linalg.pinv(covariance, hermitian=True) @ shared)  # figures may be redundant
+    return min(max(lost, 0.0), float(own @ own / count))

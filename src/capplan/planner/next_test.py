@@ -23,7 +23,7 @@ from capplan.layout.table_system import table_of
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
 from capplan.models.language.units import FloatArray
 from capplan.planner.conditions import at
-from capplan.planner.measured import CAPACITY, THROUGHPUT, Measured, measured, of_cpu, of_pauses
+from capplan.planner.measured import CAPACITY, THROUGHPUT, Measured, measured, of_cpu, of_pauses, variance_lost
 from capplan.planner.ranges import parse_values, value_type
 
 
@@ -41,32 +41,6 @@ class Normal:
 
     mean: float
     sd: float
-
-
-def variance_lost(asked: FloatArray, measured: FloatArray, scatter: FloatArray) -> float:
-    """Return how much a test is expected to reduce the variance of the figure in question.
-
-    Parameters
-    ----------
-    asked : array (draws,)
-        Logarithms of the asked figure.
-    measured : array (figures, draws)
-        Logarithms of what the test would measure.
-    scatter : array (figures,)
-        Standard deviation of a repeat of each of these logarithms.
-
-    Returns
-    -------
-    float
-        Between 0 and the variance of the asked figure.
-    """
-    around = measured - measured.mean(axis=-1, keepdims=True)
-    own = asked - asked.mean()
-    count = len(asked)
-    covariance = around @ around.T / count + np.diag(scatter**2)
-    shared = around @ own / count
-    lost = float(shared @ np.linalg.pinv(covariance, hermitian=True) @ shared)  # figures may be redundant
-    return min(max(lost, 0.0), float(own @ own / count))
 
 
 def factor(sd: float, scatter: float, level: float = 0.9) -> float:
@@ -450,6 +424,8 @@ def _figure(name: str, asked: _Asked) -> AskedFigure:
 
 def _known_layouts(case: Case[Any]) -> Iterable[Any]:
     table = table_of(case.system)
+    if case.fitted.clusters:
+        return ()
     if table is not None:
         return [_layout(row.layout) for row in table.read(rows_of(case.fitted))]
     return [_layout(test.scenario) for test in case.system.observations.load_tests()]

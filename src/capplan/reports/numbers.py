@@ -17,6 +17,7 @@ NOT_MODELLED = "not modelled"
 MARK_OF: Mapping[Basis | None, Mark] = {
     "measured": "measured",
     "interpolated": "predicted",
+    "population": "predicted",
     "extrapolated": "extrapolated",
     "model only": "extrapolated",
     None: "",

@@ -50,6 +50,7 @@ from capplan.reports.numbers import (
     two_digits,
 )
 from capplan.reports.outages import left_by
+from capplan.reports.population import LABEL
 
 LOADS = 25
 DRAWS = 64  # of 512: medians within 1 %, see `sweep`
@@ -69,7 +70,7 @@ _SPOKEN_GAP_MS = 5.0  # the document says "a few milliseconds"
 _LESS = f"{LEAST_PROBABILITY * 100:g}"  # per cent, the lowest reported
 _NOTICED = 1.005  # times the capacity
 _BASES = ("Measured", "Interpolated", "Extrapolated", "Model only")
-_TOLD = ("Answer", "Not asked", "Capacity", "Limited by", "Objectives", *_BASES, "Caution")
+_TOLD = (LABEL, "Answer", "Not asked", "Capacity", "Limited by", "Objectives", *_BASES, "Caution")
 MORE = ("explain", "sources", "staleness")
 """What else there is to show, by option."""
 
@@ -118,6 +119,10 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
 
 def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
     capacity, offered = prediction.capacity, prediction.offered
+    cautions = prediction.evidence.cautions
+    if capacity is not None and capacity.overload_tps.basis == "population":
+        yield Fact(LABEL, cautions[0])
+        cautions = cautions[1:]
     if (verdict := prediction.verdict) is not None:
         yield Fact("Answer", verdict.in_words())
     if verdict is not None and verdict.not_asked:
@@ -126,7 +131,7 @@ def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
         label = "Throughput" if offered is None else "Capacity"  # that of closed clients
         words = f"{_capacity(capacity)}{capacities(prediction.conditions)}"
         yield Fact(label, words, capacity.peak_tps.basis or "")
-    for caution in prediction.evidence.cautions:
+    for caution in cautions:
         yield Fact("Caution", caution)
     if capacity is not None and prediction.limits:
         yield Fact("Limited by", _limits(prediction, capacity))

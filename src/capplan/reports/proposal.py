@@ -661,6 +661,7 @@ _RUNS_OUT = {contents.RATE: "requests per second", contents.DISKS: "space on the
 _COMPARED: dict[Basis | None, str] = {
     "measured": "as tested",
     "interpolated": "between tested values",
+    "population": "as in published clusters",
     "extrapolated": "beyond the tests",
     "model only": "beyond the tests",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -40,6 +41,7 @@ from capplan.reports.demand import until
 from capplan.reports.document import Block, Break, Fact, Heading, Table, more, table, told
 from capplan.reports.figure import go
 from capplan.reports.numbers import plural
+from capplan.reports.population import LABEL, is_of_others
 from capplan.systems.registry import documented_names, resolve, scenario, system
 
 _ROW, _BOTTOM, _ENTRY = 64, 58, 22  # pixels
@@ -55,6 +57,7 @@ _RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 BASIS = {
     "measured": "such a layout was load-tested",
     "interpolated": "the layout lies between load-tested ones",
+    "population": "other clusters were load-tested, and this one was not",
     "extrapolated": "the layout lies beyond the load tests",
 }
 
@@ -336,13 +339,16 @@ def describe(sizing: Sizing, its: System[Any], explain: bool = False) -> Iterato
     """
     yield Heading(f"{sizing.system}: {_question(sizing)}", 1)
     yield Break()
+    of_others = is_of_others(its)
+    for text in sizing.left_open if of_others else ():
+        yield Fact(LABEL, text)
     yield from _nothing(sizing, its) if sizing.chosen is None else _chosen(sizing, sizing.chosen, its, explain)
     yield from _others(sizing, its)
     for each in (*sizing.alternatives, *sizing.near_misses) if explain else ():
         yield Break()
         yield _situations([in_words(each, its), "risk", "held", "limited by"], each, its)
     yield Break()
-    yield from _remarks(sizing, its)
+    yield from _remarks(replace(sizing, left_open=()) if of_others else sizing, its)
     yield more([*([] if explain else ["--explain"]), "--plot FILE", "--json"])
 
 

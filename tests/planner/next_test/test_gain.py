@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from capplan.planner.next_test import Normal, chance_of_change, factor, variance_lost
+from capplan.planner.measured import variance_lost
+from capplan.planner.next_test import Normal, chance_of_change, factor
 
 NEAR = pytest.approx
 

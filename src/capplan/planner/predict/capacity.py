@@ -495,11 +495,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
             case.extrapolation.basis,
             case.extrapolation.why,
             (),
-            (
-                *system.component(Rows).unstated(rows_of(fitted)),
-                *([_UNEVEN] if whole.uneven else []),
-                *left_open(case, load, whole),
-            ),
+            _cautions(case, whole, left_open(case, load, whole)),
             (notes.rates, NOTE, NOT_PROMISED),
         ),
         engine="analytic",
@@ -507,6 +503,13 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
         version=version("capplan"),
     )
     return judged_by_bands(prediction, case.objectives, partial(_figure, prediction), confidence)
+
+
+def _cautions(case: Case[Any], solved: Solved, undecided: Sequence[str]) -> tuple[str, ...]:
+    uneven = [_UNEVEN] if solved.uneven else []
+    if case.fitted.clusters:  # what the answer rests on comes first
+        return (*undecided, *uneven)
+    return (*case.system.component(Rows).unstated(rows_of(case.fitted)), *uneven, *undecided)
 
 
 def _figure(prediction: Prediction, metric: Metric) -> Band | None:

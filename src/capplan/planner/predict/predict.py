@@ -535,8 +535,9 @@ def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[s
 
 def cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:
     """Return what a reader must know before using the figures at a rate, one sentence each."""
-    left_open = left_open_at_a_rate(case, figures)
-    return (*_overload_caution(figures), *left_open, *case.system.component(Notes).cautions(case, capacity, figures))
+    left_open, overload = left_open_at_a_rate(case, figures), _overload_caution(figures)
+    first = (*left_open, *overload) if case.fitted.clusters else (*overload, *left_open)
+    return (*first, *case.system.component(Notes).cautions(case, capacity, figures))
 
 
 def _evidence(case: Case[Any], notes: tuple[str, ...], cautions: Sequence[str]) -> EvidenceSummary:

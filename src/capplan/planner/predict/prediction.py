@@ -32,6 +32,7 @@ from capplan.layout.solution import Figures
 from capplan.layout.table_rows import Load, TableRow
 from capplan.layout.table_system import table_of, unloaded
 from capplan.models.solver.known_errors import KnownError
+from capplan.planner.population import rests_on
 from capplan.planner.predict.promises import Promise
 
 if TYPE_CHECKING:
@@ -434,6 +435,8 @@ def left_open(case: Case[Any], load: Load, solved: Solved) -> tuple[str, ...]:
     table = table_of(case.system)
     if table is None:
         return ()
+    if case.fitted.clusters:
+        return rests_on(case)
     why = Judge(table, case.fitted).reason(TableRow("asked", None, unloaded(case.scenario), load, {}), solved)
     return (why[0].upper() + why[1:] + ".",) if why else ()
 

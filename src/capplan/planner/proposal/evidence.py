@@ -230,8 +230,10 @@ def next_load_test(case: Case[Any]) -> NextTest | None:
 def _candidates(case: Case[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield load tests in words, each with the fields in which it differs from the proposal."""
     system = cast("TableSystem[Any]", case.system)
-    rows = system.read(rows_of(case.fitted))
-    own, tested = unloaded(case.scenario), system.usual_scenario(case.fitted)
+    own = unloaded(case.scenario)
+    of_others = case.fitted.clusters  # whose layouts nobody can load again
+    rows = () if of_others else system.read(rows_of(case.fitted))
+    tested = own if of_others else system.usual_scenario(case.fitted)
     capacity = float(np.median(case.solution.capacity))
     known = replace(case, scenario=tested, offered_per_s=None)
     layouts = [("the proposed layout", own, capacity)]

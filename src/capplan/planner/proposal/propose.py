@@ -138,7 +138,8 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
     scenario = chosen_scenario(question.base, sizing, sizing.chosen)
     fitted = question.fitted or its.fitted()
     result = next(each for each in results if each.best is sizing.chosen)
-    fold = None if fitted.table is None else fold_of(table_system(fitted.system), rows_of(fitted))
+    fitted_rows = () if fitted.clusters else rows_of(fitted)
+    fold = None if not fitted_rows else fold_of(table_system(fitted.system), fitted_rows)
     tasks: list[Callable[[], Any]] = [
         partial(survival, question.base, question.sizing, fitted, sizing, result),
         partial(predict, scenario, engine=question.sizing.engine, fitted=fitted, seed=question.sizing.seed),
@@ -149,7 +150,7 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         lost = losses_to_simulate(its, scenario, sizing.situations)
         tasks += [partial(first_minute, scenario, fitted, question.sizing.seed, word) for word in lost]
     (options, failures), prediction, support, unseen, *minutes = run_all(workers, tasks)
-    if fitted.table is not None:
+    if fitted_rows:
         support["evidence"] = replace(support["evidence"], unseen=unseen_rows(fold, unseen))
     return Proposal(
         details=question.details,
