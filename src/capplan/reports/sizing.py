@@ -14,7 +14,7 @@ from capplan.answers.condition import Condition, under
 from capplan.answers.number_words import as_given, listed, rate, share, tenths_of_percent, to_digits
 from capplan.answers.objective import parse
 from capplan.answers.results import Band, Basis
-from capplan.answers.verdict import NORMAL, OVERLOAD
+from capplan.answers.verdict import NORMAL, OVERLOAD, RESOURCES
 from capplan.errors import InputError
 from capplan.layout.components import Machines
 from capplan.layout.situations import Losses
@@ -22,7 +22,6 @@ from capplan.layout.system import System
 from capplan.models.language.scenario import Scenario
 from capplan.planner.rule_names import statistic
 from capplan.planner.size.machines import MACHINES
-from capplan.planner.size.search import DATA
 from capplan.planner.size.sizing import (
     Safety,
     SizedLayout,
@@ -39,6 +38,7 @@ from capplan.reports import figure as look
 from capplan.reports.demand import until
 from capplan.reports.document import Block, Break, Fact, Heading, Table, more, table, told
 from capplan.reports.figure import go
+from capplan.reports.node_needs import node_in_words
 from capplan.reports.numbers import plural
 from capplan.systems.registry import documented_names, resolve, scenario, system
 
@@ -50,6 +50,13 @@ _TOLD = ("Answer", "Buy", "Binding", "Headroom", "Ruled out", "Not asked", "Caut
 
 _MOST_STAGES = 4  # lines of the default output
 
+_OF_NODES = {
+    "data": ("Data on the disks", "with all data on its disks", "data on disk"),
+    "iops": ("Reads from disk", "with all reads from its disks", "disk reads"),
+    "network": ("Network of the nodes", "within its network", "network"),
+    "memory": ("Memory of the nodes", "within its memory", "memory"),
+}
+"""A resource of nodes as a situation, as the end of a sentence, and in a table."""
 MONTHS = 12
 _RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 BASIS = {
@@ -94,8 +101,8 @@ def situation(word: str, its: System[Any]) -> str:
     """Return the words for a situation given to `--survive`: `Loss of a data centre, with repair or compaction`."""
     if word == NORMAL:
         return "Normal operation"
-    if word == DATA:
-        return "Data on the disks"
+    if word in _OF_NODES:
+        return _OF_NODES[word][0]
     parts = word.split("+")
     lost = [thing(part, its) for part in lost_of(word, its)]
     strained = [
@@ -116,8 +123,8 @@ def clause(word: str, its: System[Any]) -> str:
     text = inside_sentence(situation(word, its))
     if word == NORMAL:
         return f"in {text}"
-    if word == DATA:
-        return "with all data on its disks"
+    if word in _OF_NODES:
+        return _OF_NODES[word][1]
     return f"after the {text}" if lost_of(word, its) else f"in case of {text}"
 
 
@@ -315,7 +322,7 @@ def _how_sure(sizing: Sizing, chosen: SizedLayout, its: System[Any], basis: Basi
 
 def _until(sizing: Sizing, chosen: SizedLayout) -> Band | None:
     """Return the months until growth exhausts the layout; None without growth."""
-    if chosen.binding.conditions == DATA:
+    if chosen.binding.conditions in RESOURCES:
         return chosen.months_of_data
     if sizing.months_of_rate is not None:
         return sizing.months_of_rate
@@ -382,6 +389,8 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
     if need is not None:
         fits = "" if months_of_data is None else f"; {until(months_of_data)}"
         yield Fact("Data", f"{need:,.0f} GiB of disk per node at {given_share(sizing.confidence)}{fits}")
+    if chosen.node is not None:
+        yield Fact("Node", node_in_words(chosen.node))
     yield from _stages(sizing, its, explain)
     if sizing.confidences:
         costs = [(given_share(each.confidence), each.cost) for each in sizing.confidences]
@@ -534,8 +543,8 @@ def _remarks(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
 
 def _short(conditions: str, its: System[Any]) -> str:
     """Return a situation in a few words: `lost DC + repair`."""
-    if conditions in (NORMAL, DATA):
-        return "normal" if conditions == NORMAL else "data on disk"
+    if conditions == NORMAL or conditions in _OF_NODES:
+        return _OF_NODES[conditions][2] if conditions in _OF_NODES else "normal"
     return " + ".join(
         its.component(Losses).situations[part].name
         if part in its.component(Losses).situations

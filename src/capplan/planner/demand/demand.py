@@ -9,14 +9,15 @@ import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from capplan.answers.results import Band, Parts
 from capplan.errors import InputError
+from capplan.models.cassandra import storage
 from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import read
 from capplan.models.language.units import (
@@ -149,10 +150,8 @@ class Assumption:
 INTERIM_S = 600.0
 BOOT_SHARES = ((5.0, 15.0, 0.2), (15.0, 45.0, 0.5), (45.0, 90.0, 0.3))
 """From, to (s) and share of the devices that have booted in between."""
-HEADROOM = {"STCS": 0.5, "LCS": 0.1}
-"""Share of the disk that compaction needs free, by strategy."""
-COMPRESSION = Between(0.25, 0.75)
-USABLE = Between(0.9, 0.9)
+COMPRESSION = Between(*storage.COMPRESSION)
+USABLE = Between(storage.USABLE, storage.USABLE)
 BUSY_SHARE = Between(0.08, 0.15)
 
 SOURCES = {
@@ -168,6 +167,8 @@ SOURCES = {
     "data.compaction": "Apache Cassandra documentation: STCS is the default compaction strategy",
     "data.headroom.STCS": "DataStax support FAQ on STCS: half of the disk in the worst case",
     "data.headroom.LCS": "J. Ellis, Leveled compaction in Apache Cassandra (2011): at most 10 % of obsolete rows",
+    "data.headroom.TWCS": "Apache Cassandra documentation on TWCS: a window is compacted at a time, of 20 to 30",
+    "data.headroom.UCS": "Apache Cassandra documentation on UCS: at least four shards, two compacted at once",
     "data.compression": "DataStax documentation: 2x to 4x smaller (Cassandra 2.2), 25 to 33 % smaller (DSE 5.1)",
     "data.usable": "DataStax documentation of Cassandra 1.2, usable disk capacity: formatting takes 10 %",
 }
@@ -329,9 +330,9 @@ class Data(Construct):
     compression
         Size on disk over uncompressed size; 0.25 to 0.75 by default.
     compaction
-        Compaction strategy, `STCS` or `LCS`; STCS by default.
+        Compaction strategy: `STCS` (by default), `LCS`, `TWCS` or `TWCS:1d`, `UCS` or `UCS:L10`.
     headroom
-        Share of the disk that compaction needs free; by default 50 % with STCS, 10 % with LCS.
+        Share of the disk that compaction needs free; by default 50 % with STCS, 10 % with LCS, and a window with TWCS.
     disk_gib
         Size of the disk of a Cassandra node, GiB.
     usable
@@ -348,7 +349,7 @@ class Data(Construct):
     rows: Counts | None = None
     subscriber_bytes: Sizes | None = None
     compression: Shares | None = None
-    compaction: Literal["STCS", "LCS"] | None = None
+    compaction: Annotated[str, AfterValidator(lambda text: storage.read_compaction(text).text)] | None = None
     headroom: Shares | None = None
     disk_gib: Positive | None = None
     usable: Shares | None = None
@@ -429,19 +430,20 @@ def assumptions(demand: Demand) -> tuple[Assumption, ...]:
         *([] if demand.data is None else _of_data(demand.data, hour)),
     ]
     return tuple(
-        Assumption(key.removesuffix(".STCS").removesuffix(".LCS"), value, SOURCES[key])
+        Assumption("data.headroom" if key.startswith("data.headroom") else key, value, SOURCES[key])
         for key, missing, value in left_out
         if missing
     )
 
 
 def _of_data(data: Data, hour: BusyHour) -> list[tuple[str, bool, str]]:
-    strategy = data.compaction or "STCS"
+    strategy = storage.read_compaction(data.compaction or "STCS")
+    free = strategy.free(float(hour.length_s) + float(data.retention_s))
     return [
         ("busy_hour.share_of_day", hour.share_of_day is None, f"{BUSY_SHARE.low:.0%} to {BUSY_SHARE.high:.0%}"),
         ("data.rows", data.rows is None, "1"),
         ("data.compression", data.compression is None, f"{COMPRESSION.low:g} to {COMPRESSION.high:g}"),
         ("data.compaction", data.compaction is None and data.headroom is None, "STCS"),
-        (f"data.headroom.{strategy}", data.headroom is None, f"{HEADROOM[strategy]:.0%}"),
+        (f"data.headroom.{strategy.text.partition(':')[0]}", data.headroom is None, f"{free:.0%}"),
         ("data.usable", data.usable is None, f"{USABLE.low:.0%}"),
     ]

@@ -17,6 +17,7 @@ from capplan.errors import InputError
 from capplan.layout.components import MeasuredRange, Ratios
 from capplan.layout.fitted_file import Fitted
 from capplan.models.cassandra.encryption import LINKS, in_order
+from capplan.models.cassandra.storage import GIB, fullest, read_compaction
 from capplan.models.language.scenario import S, Scenario, changed, options_of
 from capplan.models.language.traffic import mix_text
 from capplan.models.language.units import FloatArray
@@ -26,7 +27,6 @@ from capplan.planner.demand.demand import (
     COMPRESSION,
     DAY_S,
     DRAWS,
-    HEADROOM,
     HOUR_S,
     INTERIM_S,
     USABLE,
@@ -312,7 +312,6 @@ def _over_time(storm: _Storm, window: float) -> tuple[RatesAt, ...]:
     return tuple(RatesAt(start, start + step, storm.between(start, start + step)) for start in starts)
 
 
-GIB = 2.0**30
 _MONTHS = 12
 # Numbers of the uncertain inputs, each with draws of its own.
 GROWTH, _BUSY, _ROWS, _ROW_BYTES, _SUBSCRIBER, _COMPRESSION, _HEADROOM, _USABLE, _CAPACITY = range(9)
@@ -354,7 +353,8 @@ def volume(demand: Demand, data: Data, seed: int = 1) -> Volume:
     Volume
     """
     hour = demand.busy_hour
-    kept_s = float(hour.length_s) + float(data.retention_s)
+    strategy, keep_s = read_compaction(data.compaction or "STCS"), float(hour.length_s) + float(data.retention_s)
+    kept_s = strategy.kept_s(keep_s)
     busy_per_s = float(demand.subscribers) * float(hour.sessions) / HOUR_S
     daily_per_s = busy_per_s * HOUR_S / ((hour.share_of_day or BUSY_SHARE).draws(seed, _BUSY, 1.0) * DAY_S)
     sessions = np.maximum(busy_per_s * min(kept_s, HOUR_S), daily_per_s * kept_s)
@@ -362,7 +362,7 @@ def volume(demand: Demand, data: Data, seed: int = 1) -> Volume:
     content = sessions * rows * data.row_bytes.draws(seed, _ROW_BYTES)
     if data.subscriber_bytes is not None:
         content = content + float(demand.subscribers) * data.subscriber_bytes.draws(seed, _SUBSCRIBER)
-    usual = HEADROOM[data.compaction or "STCS"]
+    usual = strategy.free(keep_s)
     free = (data.headroom or Between(usual, usual)).draws(seed, _HEADROOM, 0.99)
     return Volume(
         data_gib=content * (data.compression or COMPRESSION).draws(seed, _COMPRESSION, 1.0) / GIB,
@@ -448,11 +448,6 @@ def months_to_grow(factor: FloatArray, growth_factor: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         months = _MONTHS * np.log(factor) / yearly
     return np.where(factor <= 1, 0.0, np.where(yearly > 0, months, np.inf))
-
-
-def fullest(nodes_by_dc: Sequence[int], rf_by_dc: Sequence[int]) -> float:
-    """Return the share of one copy of the data that the fullest node stores."""
-    return max(rf / nodes for nodes, rf in zip(nodes_by_dc, rf_by_dc, strict=True) if nodes)
 
 
 def _grown(found: Volume, months: float) -> FloatArray:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from capplan.answers.results import STATISTICS, Band, plain, rounded
+from capplan.answers.verdict import DATA, RESOURCES
 from capplan.calibration.tables.scores import BacktestRow
 from capplan.errors import InputError
 from capplan.layout.case import Case
@@ -55,7 +56,7 @@ from capplan.planner.proposal.proposal import (
     Provenance,
     YearOfGrowth,
 )
-from capplan.planner.size.search import DATA, disks_of
+from capplan.planner.size.search import disks_of
 from capplan.planner.size.size import SizingQuestion, months_of_rate, size_families
 from capplan.planner.size.sizing import SizedLayout, Sizing, chosen_scenario, nothing_found
 from capplan.planner.sweep import AnalyticPoints
@@ -240,7 +241,7 @@ def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) ->
             return months_of_rate(disks, sizing.planned_tps, held_tps)
         return Band.exactly(_MONTHS * math.log(held_tps / sizing.offered_tps) / math.log1p(sizing.growth_per_year))
 
-    rates = sorted((each for each in layout.safety if each.conditions != DATA), key=lambda each: each.held_tps)
+    rates = sorted((each for each in layout.safety if each.conditions not in RESOURCES), key=lambda each: each.held_tps)
     found = [FitsUntil(RATE, each.conditions, each.held_tps, months(each.held_tps)) for each in rates]
     disk = next((each for each in layout.safety if each.conditions == DATA), None)
     if layout.months_of_data is not None and disk is not None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from capplan.answers.results import Band
-from capplan.answers.verdict import CONFIDENCE, answer, check_confidence
+from capplan.answers.verdict import CONFIDENCE, RESOURCES, answer, check_confidence
 from capplan.errors import InputError
 from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
@@ -34,7 +34,6 @@ from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib
 from capplan.planner.size.reserve import of_miss, of_sizing
 from capplan.planner.size.search import (
     CONFIDENCES,
-    DATA,
     Disks,
     Family,
     FamilyResult,
@@ -369,7 +368,11 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         confidence=target.confidence,
         objectives=target.base.slo,
         situations=tuple(each.word for each in target.conditions)
-        + ((DATA,) if any(each.conditions == DATA for layout in (*safe, *misses) for each in layout.safety) else ()),
+        + tuple(
+            word
+            for word in RESOURCES
+            if any(each.conditions == word for layout in (*safe, *misses) for each in layout.safety)
+        ),
         not_asked=_not_asked(target, largest_each),
         currency=question.prices.currency if question.shapes is None else question.shapes.currency,
         chosen=chosen,

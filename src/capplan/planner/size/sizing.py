@@ -13,6 +13,7 @@ from capplan.answers.results import Band
 from capplan.answers.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.answers.verdict import Answer
 from capplan.models.language.scenario import Scenario, changed
+from capplan.planner.node_needs import NodeNeeds
 from capplan.planner.sweep import rate_fields
 
 
@@ -89,6 +90,8 @@ class SizedLayout:
         Disk that the fullest node needs at the planned time, with the confidence, GiB; null where no data are known.
     months_of_data
         Months from today until data fill the disks; null where data or disks are not known.
+    node
+        What the busiest node needs besides CPU; null where nothing is known of it.
     """
 
     layout: str
@@ -102,6 +105,7 @@ class SizedLayout:
     confirmed: bool
     disk_gib_per_node: float | None = None
     months_of_data: Band | None = None
+    node: NodeNeeds | None = None
 
     @property
     def binding(self) -> Safety:

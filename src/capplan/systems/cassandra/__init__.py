@@ -10,7 +10,7 @@ import numpy as np
 from capplan.calibration.tables.node_cpu import cpu_percent
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.layout.basis import Bases
-from capplan.layout.components import Machine, Machines, MeasuredRange, Pauses, Simulations
+from capplan.layout.components import Machine, Machines, MeasuredRange, NodeLimits, Pauses, Simulations
 from capplan.layout.ensemble import Places
 from capplan.layout.notes import Notes
 from capplan.layout.situations import Losses
@@ -45,7 +45,7 @@ from capplan.systems.cassandra.network import (
 )
 from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.rows import TIMES, excess, priors, row_scenario, undecided, unstated
-from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
+from capplan.systems.cassandra.scenario import NODE_LIMITS, USUAL_ROW_BYTES, CassandraScenario
 from capplan.systems.components.losses import NODE
 
 _RESOURCES = {DRIVER: "the drivers' requests in flight", NATIVE: "the nodes' native-transport threads"}
@@ -53,6 +53,11 @@ _NOT_OF_NODES = (
     "encryption",
     "data_gib",
     "cache_gib",
+    "keep",
+    "compaction",
+    "compression",
+    *NODE_LIMITS,
+    "busiest",
     "connections",
     "in_flight",
     "native_threads",
@@ -131,12 +136,13 @@ class Cassandra(TableSystem[CassandraScenario]):
         Notes(cautions=table_cautions, resource_names=lambda _: _RESOURCES, tails_not_modelled=tails_not_modelled),
         Losses(LOSSES, outages),
         Machines[CassandraScenario](
-            {NODE: Machine("Cassandra node", "node_cores", holds_data=True)},
+            {NODE: Machine("Cassandra node", "node_cores", holds_data=True, **{name: name for name in NODE_LIMITS})},
             by_dc=lambda scenario: tuple({NODE: nodes} for nodes in scenario.nodes_by_dc()),
             sized={"cass_nodes": (1, 64)},
             round_trips_s=lambda scenario, _values: scenario.round_trips_s() if scenario.dcs > 1 else (),
         ),
         MeasuredRange(excess=excess),
+        NodeLimits(CassandraScenario.node_load),
         Pauses(pauses, node_pauses, variation),
         Simulations(paused_network=paused_network),
         Rows[CassandraScenario](
