@@ -62,6 +62,12 @@ class Machine(NamedTuple):
     disk_iops: str | None = None
     network_gbit: str | None = None
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of the scenario that say what it has."""
+        each = (self.cores, self.speed, self.memory_gib, self.disk_gib, self.disk_iops, self.network_gbit)
+        return tuple(name for name in each if name is not None)
+
 
 @dataclass(frozen=True)
 class Machines(Component, Generic[S]):

@@ -88,7 +88,7 @@ def in_words(layout: SizedLayout, its: System[Any]) -> str:
 def own_fields(layout: SizedLayout, its: System[Any]) -> dict[str, Any]:
     """Return the fields of a layout that neither machine counts nor shapes determine."""
     shaped = [its.component(Machines).kinds[kind] for kind in layout.shapes]
-    hidden = {*its.component(Machines).sized, *(name for machine in shaped for name in (machine.cores, machine.speed))}
+    hidden = {*its.component(Machines).sized, *(name for machine in shaped for name in machine.fields)}
     return {name: value for name, value in layout.fields.items() if name not in hidden}
 
 
@@ -196,10 +196,10 @@ def years_in_words(years: float) -> str:
     return f"{years:g} year{'s' * (years != 1)}"
 
 
-def cost_in_words(number: float, currency: str, signed: bool = False) -> str:
-    """Return a cost with its currency; the number of machines if there are no prices."""
+def cost_in_words(number: float, unit: str, signed: bool = False) -> str:
+    """Return a cost with its currency and period; the number of machines if there are no prices."""
     text = f"{number:+,.0f}" if signed else f"{number:,.0f}"
-    return text if currency == MACHINES else f"{text} {currency}"
+    return text if unit == MACHINES else f"{text} {unit}"
 
 
 def guess(text: str, safety: Safety) -> str:
@@ -272,8 +272,8 @@ def _regret(layout: SizedLayout, sizing: Sizing) -> str:
 def worth_of(cost: float, sizing: Sizing) -> str:
     """Return a difference in cost, in words."""
     if sizing.currency != MACHINES:
-        return cost_in_words(cost, sizing.currency)
-    return f"{cost_in_words(cost, sizing.currency)} {plural('machine', round(cost))}"
+        return cost_in_words(cost, sizing.price_unit)
+    return f"{cost_in_words(cost, sizing.price_unit)} {plural('machine', round(cost))}"
 
 
 def _scenario(sizing: Sizing, layout: SizedLayout) -> Scenario:
@@ -286,7 +286,7 @@ def _scenario(sizing: Sizing, layout: SizedLayout) -> Scenario:
 def _what_to_buy(sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:
     places = its.component(Machines).by_dc(_scenario(sizing, chosen))
     machines = counted(chosen.machines, its, chosen.shapes)
-    cost = "" if sizing.currency == MACHINES else f", for {cost_in_words(chosen.cost, sizing.currency)}"
+    cost = "" if sizing.currency == MACHINES else f", for {cost_in_words(chosen.cost, sizing.price_unit)}"
     if chosen.cells > 1:
         each_has = counted({kind: count // chosen.cells for kind, count in chosen.machines.items()}, its)
         spread = f" in {len(places)} data centres" if len(places) > 1 else ""
@@ -354,7 +354,7 @@ def describe(sizing: Sizing, its: System[Any], explain: bool = False) -> Iterato
 
 
 def _price(cost: float, sizing: Sizing) -> str:
-    return "" if sizing.currency == MACHINES else f" for {cost_in_words(cost, sizing.currency)}"
+    return "" if sizing.currency == MACHINES else f" for {cost_in_words(cost, sizing.price_unit)}"
 
 
 def _question(sizing: Sizing) -> str:
@@ -374,7 +374,7 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
         for kind, count in chosen.machines.items()
         if count
     )
-    cost = "" if sizing.currency == MACHINES else f": {cost_in_words(chosen.cost, sizing.currency)}"
+    cost = "" if sizing.currency == MACHINES else f": {cost_in_words(chosen.cost, sizing.price_unit)}"
     yield Fact("Machines", f"{machines}{cost}", "confirmed by simulation" if chosen.confirmed else "solver only")
     for each in sizing.conditions:
         yield Fact("Reserve", reserved(each, sizing, chosen, its))
@@ -395,7 +395,7 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
     if sizing.confidences:
         costs = [(given_share(each.confidence), each.cost) for each in sizing.confidences]
         words = [f"{level} {'none' if cost is None else f'{cost:,.0f}'}" for level, cost in costs]
-        yield Fact("Confidence", f"{', '.join(words)} {sizing.currency}")
+        yield Fact("Confidence", f"{', '.join(words)} {sizing.price_unit}")
     yield Break()
     yield _situations(["Situation", "risk", f"held at {given_share(sizing.confidence)}", "limited by"], chosen, its)
 
@@ -418,7 +418,7 @@ def reserved(each: Condition, sizing: Sizing, chosen: SizedLayout, its: System[A
     if not more:
         return f"none: the layout carries {high} {each.unit}, too"
     worth = dict.fromkeys(f"{at.cost - chosen.cost:,.0f}" for at in held if at.cost is not None)
-    price = "" if sizing.currency == MACHINES else f" for {' to '.join(worth)} {sizing.currency}"
+    price = "" if sizing.currency == MACHINES else f" for {' to '.join(worth)} {sizing.price_unit}"
     first = "" if each.break_even is None else f", the first beyond {as_given(each.break_even)} times"
     last = "" if len(held) == len(ends) else f"; none that was searched carries {high} times"
     needed = f"needed at {low} to {high} {each.unit} ({each.source}){first}{last}"
@@ -513,7 +513,7 @@ def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
         more = f"{worth_of(each.cost - cost, sizing)} more" if each.cost > cost > 0 else "costs the same"
         compared.append((each, f"also safe; {more}"))
     for each in sizing.near_misses:
-        saves = f", saves {cost_in_words(cost - each.cost, sizing.currency)}" if cost > each.cost else ""
+        saves = f", saves {cost_in_words(cost - each.cost, sizing.price_unit)}" if cost > each.cost else ""
         compared.append((each, f"{_short(each.binding.conditions, its)}: {each.binding.limit}{saves}"))
     rows = [
         [in_words(each, its), f"{each.cost:,.0f}", tenths_of_percent(each.binding.risk), words]
@@ -521,7 +521,7 @@ def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
     ]
     if rows:
         yield Break()
-        yield table(["Other layouts", sizing.currency, "risk", "compared"], rows)
+        yield table(["Other layouts", sizing.price_unit, "risk", "compared"], rows)
 
 
 def _remarks(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
@@ -596,4 +596,4 @@ def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
 def _label(layout: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
     mark = "buy " if layout is sizing.chosen else ""
     words = textwrap.wrap(f"{mark}{in_words(layout, its)}", _LABEL)
-    return f"{'<br>'.join(words)}<br>{look.small(f'{layout.cost:,.0f} {sizing.currency}')}"
+    return f"{'<br>'.join(words)}<br>{look.small(f'{layout.cost:,.0f} {sizing.price_unit}')}"

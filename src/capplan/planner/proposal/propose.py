@@ -211,7 +211,8 @@ def asked(question: ProposalQuestion) -> Asked:
         scenario=given,
         sized=dict(its.sized),
         families={name: tuple(values) for name, values in its.families.items()},
-        currency=its.prices.currency if its.shapes is None else its.shapes.currency,
+        currency=its.unit[0],
+        period=its.unit[1],
         prices=its.prices.each,
         shapes=None if its.shapes is None else plain(its.shapes),
         demand=None if its.demand is None else plain(its.demand),
@@ -256,9 +257,8 @@ def _places(its: System[Any], scenario: Scenario) -> tuple[Place, ...]:
 
 
 def _bill(its: System[Any], layout: SizedLayout, question: SizingQuestion) -> tuple[MachineCount, ...]:
-    prices: Mapping[str, float] = question.prices.each or dict.fromkeys(layout.machines, 1.0)
-    if question.shapes is not None:
-        prices = {kind: question.shapes.shapes[kind][name].price for kind, name in layout.shapes.items()}
+    given = question.prices if question.shapes is None else question.shapes.prices(layout.shapes)
+    prices: Mapping[str, float] = given.each or dict.fromkeys(layout.machines, 1.0)
     return tuple(
         MachineCount(
             kind, its.component(Machines).kinds[kind].name, count, prices.get(kind, 0.0), layout.shapes.get(kind, "")

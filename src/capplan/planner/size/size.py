@@ -98,6 +98,14 @@ class SizingQuestion:
     engine: JudgingEngine = "compiled"
     seed: int = 1
 
+    @property
+    def unit(self) -> tuple[str, str]:
+        """The currency and the period of its prices; that of machines which count as one is empty."""
+        priced: Prices | Shapes = self.prices
+        if self.shapes is not None and self.shapes.priced:
+            priced = self.shapes
+        return priced.currency, priced.period
+
 
 def size(
     base: Scenario,
@@ -304,7 +312,7 @@ def _machines(its: System[Any], question: SizingQuestion) -> list[_Machines]:
     return [
         (
             fields_of(shapes, names, its),
-            Prices(shapes.currency, {kind: shapes.shapes[kind][name].price for kind, name in names.items()}),
+            shapes.prices(names),
             names,
             disk_gib(shapes, names, its),
         )
@@ -374,7 +382,8 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
             if any(each.conditions == word for layout in (*safe, *misses) for each in layout.safety)
         ),
         not_asked=_not_asked(target, largest_each),
-        currency=question.prices.currency if question.shapes is None else question.shapes.currency,
+        currency=question.unit[0],
+        period=question.unit[1],
         chosen=chosen,
         capacity_remaining=None if chosen is None else steady(chosen.held_tps / planned - 1),
         years_remaining=None if chosen is None else _years(given, chosen.held_tps, growth),

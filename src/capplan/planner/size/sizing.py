@@ -14,6 +14,7 @@ from capplan.answers.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.answers.verdict import Answer
 from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.node_needs import NodeNeeds
+from capplan.planner.size.machines import price_unit
 from capplan.planner.sweep import rate_fields
 
 
@@ -235,6 +236,8 @@ class Sizing(VerbAnswer):
         Losses of the system that nobody asked about.
     currency
         Of costs; `machines` where no price list is given.
+    period
+        What costs are for: `once`, `hour`, `month` or `year`; empty where no price list is given.
     chosen
         The cheapest layout that is safe under all conditions; null if there is none.
     stages
@@ -292,6 +295,7 @@ class Sizing(VerbAnswer):
     confidences: tuple[AtConfidence, ...] = ()
     not_asked: tuple[str, ...]
     currency: str
+    period: str = ""
     chosen: SizedLayout | None
     stages: tuple[Stage, ...] = ()
     capacity_remaining: float | None
@@ -310,6 +314,11 @@ class Sizing(VerbAnswer):
     engine: str
     seed: int
     version: str
+
+    @property
+    def price_unit(self) -> str:
+        """The unit of costs, such as `EUR a month`; `machines` where each counts as one."""
+        return price_unit(self.currency, self.period)
 
 
 def chosen_scenario(
