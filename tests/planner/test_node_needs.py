@@ -86,3 +86,21 @@ def test_a_stated_compression_leaves_no_spread() -> None:
     assert load is not None
     band = node_needs(load).data_gib
     assert band.low == band.value == band.high
+
+
+def test_how_uneven_the_load_is_is_a_condition_until_it_is_stated() -> None:
+    found = sized(disk_gib=20.0)
+    (skew,) = found.conditions
+    assert found.chosen is not None
+    assert skew.option == "--busiest"
+    assert skew.break_even == pytest.approx(found.chosen.held_tps / found.planned_tps, rel=0.02)
+    assert skew.at_high is not None
+    assert skew.at_high.machines["node"] > found.chosen.machines["node"]
+    stated = sized(disk_gib=20.0, busiest=skew.expected_high)
+    assert stated.chosen is not None
+    assert not stated.conditions
+    assert stated.chosen.machines == skew.at_high.machines
+
+
+def test_layouts_of_a_table_have_its_skew() -> None:
+    assert not predict(CassandraScenario(tps=5000.0, node_cores=8), fitted=FITTED, engine="analytic").conditions

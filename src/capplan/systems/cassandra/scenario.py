@@ -88,13 +88,15 @@ def read_gib(text: str) -> float:
 def read_busiest(text: str) -> float:
     """Read how busy the busiest node is, over the mean: a number, or CPU or rates of all nodes, such as `61/48/55`.
 
+    Of a range such as `1.1..1.5`, the high end counts.
+
     Raises
     ------
     InputError
         If it is neither, or below 1.
     """
     try:
-        each = [float(part.strip().removesuffix("%")) for part in text.split("/")]
+        each = [float(part.strip().removesuffix("%")) for part in text.rpartition("..")[2].split("/")]
         found = each[0] if len(each) == 1 else max(each) * len(each) / sum(each)
     except (ValueError, ZeroDivisionError):
         found = math.nan
