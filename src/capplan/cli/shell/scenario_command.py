@@ -42,7 +42,7 @@ def demand_texts(path: Path, demand: Demand, scenario: Scenario, texts: Mapping[
     from capplan.planner.demand.forecast import offered
 
     found = offered(demand, type(scenario), _has_tls(scenario, texts))
-    if "mix" not in found:
+    if not demand.stated and "mix" not in found:
         say(f"the mix of requests in {path} has no effect: this system has one kind of session")
     if demand.connections is not None and "reconnects" not in found:
         say(f"[connections] in {path} has no effect without client links that TLS encrypts")

@@ -173,7 +173,7 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
 
 
 def _mass_return(demand: Demand | None, scenario: Scenario, fitted: Fitted, cells: int) -> MassReturn | None:
-    if demand is None:
+    if demand is None or demand.stated:
         return None
     return mass_return(demand, cells * layout_of(demand, scenario, fitted).reattach_capacity.value)
 

@@ -754,7 +754,8 @@ class _Sizes:
 
     def _limited(self, load: NodeLoad | None) -> Iterator[Safety]:
         """Yield the safety of what else nodes have."""
-        for each in limited(load):
+        of_demand = self.disks is not None and self.disks.disk_gib is not None
+        for each in (one for one in limited(load) if not (of_demand and one.conditions == DATA)):
             rates = self.target.offered_per_s * self.family.cells * each.times
             yield Safety(
                 conditions=each.conditions,

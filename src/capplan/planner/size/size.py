@@ -25,7 +25,7 @@ from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import DC, Losses
 from capplan.layout.system import System
-from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.scenario import Scenario, changed, defaults_of
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import contradicted, growth_per_year, months_until_rate, with_demand
 from capplan.planner.predict.capacity import objectives_at_a_rate
@@ -184,7 +184,9 @@ def _target_in(target: SizingTarget, demand: Demand | None, found: Sizing, month
     """Return the requirements after a part of the planned time."""
     if demand is not None:  # its data, and its connections, which do not grow with the rate
         demand = replace(demand, years=demand.years * months / (_MONTHS * found.years))
-        base = changed(target.base, **dict.fromkeys(contradicted(demand, type(target.base))))
+        kind = type(target.base)
+        usual = defaults_of(kind)
+        base = changed(target.base, **{name: usual[name] for name in contradicted(demand, kind)})
         target = replace(target, base=with_demand(base, demand), disks=disks_of(demand, target.seed))
     return replace(target, offered_per_s=_rate_in(found, months))
 
