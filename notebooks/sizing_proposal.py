@@ -98,6 +98,7 @@ def _(mo, situations):
                 50, 99, value=90, label="with a confidence of, %", show_value=True, debounce=True
             ),
             "currency": mo.ui.text("EUR", label="currency"),
+            "period": mo.ui.dropdown(["once", "hour", "month", "year"], value="year", label="prices are for"),
             "node": mo.ui.number(0, 1_000_000, value=9000, label="price of a Cassandra node"),
             "front": mo.ui.number(0, 1_000_000, value=6500, label="price of a RADIUS server"),
         }
@@ -124,7 +125,7 @@ def _(demand_controls, mo, sizing_controls):
                 _of_sizing["survive"],
                 _of_sizing["confidence"],
                 mo.md("**What machines cost**"),
-                *(_of_sizing[name] for name in ("currency", "node", "front")),
+                *(_of_sizing[name] for name in ("currency", "period", "node", "front")),
             )
         )
         + "</div>"
@@ -205,7 +206,7 @@ def _(asked, capplan, demand, situations):
         survive=tuple(situations[each] for each in asked["survive"]),
         confidence=asked["confidence"] / 100,
         families={"dcs": (asked["dcs"],)},
-        prices=capplan.Prices(asked["currency"] or "EUR", {"node": asked["node"], "front": asked["front"]}),
+        prices=capplan.Prices(asked["currency"], {"node": asked["node"], "front": asked["front"]}, asked["period"]),
         demand=demand,
         engine="analytic",
     )

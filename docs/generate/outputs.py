@@ -33,6 +33,7 @@ PAGES = (
             "read-a-prediction.md",
             "production-data.md",
             "size-a-layout.md",
+            "size-by-reads-and-writes.md",
             "plan-for-outages.md",
             "check-objectives.md",
             "compare-layouts.md",

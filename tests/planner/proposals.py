@@ -33,7 +33,7 @@ def question(name: str = "fedora4", customer: str = "Example Ltd", **fields: Any
         growth_per_year=0.2,
         years=2.0,
         sized={"nodes": (1, 9)},
-        prices=Prices("EUR", {"node": 900.0}),
+        prices=Prices("EUR", {"node": 900.0}, "year"),
         engine="analytic",
     )
     return ProposalQuestion(
@@ -84,6 +84,7 @@ def for_subscribers() -> Proposal:
     )
     shapes = Shapes(
         currency="EUR",
+        period="year",
         shapes={
             "node": {"small": Shape(cores=8, price=900.0, disk_gib=500.0)},
             "front": {"plain": Shape(cores=16, price=700.0)},

@@ -16,7 +16,16 @@ from capplan.answers.results import Band
 from capplan.errors import InputError
 from capplan.models.language.document import load
 from capplan.models.language.scenario import Scenario
-from capplan.planner.demand.demand import GUESS, Between, Demand, assumptions, growth_factors, read_demand
+from capplan.planner.demand.demand import (
+    GUESS,
+    Between,
+    Connections,
+    Data,
+    Demand,
+    assumptions,
+    growth_factors,
+    read_demand,
+)
 from capplan.planner.demand.forecast import (
     Forecast,
     Layout,
@@ -73,7 +82,7 @@ def test_timers_of_a_session() -> None:
     assert timer_events(60, 600) == pytest.approx(sum(math.exp(-0.1 * k) for k in range(1, 1000)))
     assert timer_events(1e6, 1.0) == 0
     hour = {"interim_updates": None, "interim_s": 1800 * math.log(2), "reauthentication_s": 1800 * math.log(2)}
-    found = session_requests(demand(busy_hour={**hour, "authentication_requests": 3}).busy_hour)
+    found = session_requests(demand(busy_hour={**hour, "authentication_requests": 3}).hour)
     assert [found.auth, found.interim, found.acct] == pytest.approx([6, 1, 3])
 
 
@@ -244,6 +253,7 @@ def test_every_figure_of_a_forecast_grows_by_the_median_of_the_same_growth(
     assert grown(asked, early) == pytest.approx(36_000 * factor ** (early / 12), rel=1e-6)
     assert (found.starts_per_s, found.open_sessions) == pytest.approx((10 * factor**5, 18_000 * factor**5), rel=1e-6)
     assert found.months[-1].busy_hour_per_s.value == pytest.approx(found.busy_hour.total_per_s, rel=1e-6)
+    assert found.reattach is not None
     assert found.reattach.sessions == pytest.approx(found.open_sessions)
 
 
@@ -304,7 +314,7 @@ def test_the_busy_hour_of_simulated_sessions() -> None:
     lengths_s = np.random.default_rng(7).exponential(1800.0, 20_000)
     counted = np.floor(lengths_s / 600.0)
     error = counted.std(ddof=1) / math.sqrt(len(counted))
-    found = session_requests(demand(busy_hour={"interim_updates": None, "interim_s": 600}).busy_hour)
+    found = session_requests(demand(busy_hour={"interim_updates": None, "interim_s": 600}).hour)
     assert found.interim == pytest.approx(counted.mean(), abs=5 * error)
     assert abs(3 - counted.mean()) > 5 * error
 
@@ -413,3 +423,47 @@ def test_a_file_that_cannot_be_is_refused_in_one_sentence(tables: dict[str, Any]
         demand(**tables)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+STATED = Demand(
+    reads=40_000.0,
+    writes=10_000.0,
+    growth=Between(0.2, 0.2),
+    years=2.0,
+    data=Data(
+        row_bytes=Between(500.0, 500.0), retention_s=172_800.0, compaction="TWCS:1h", compression=Between(0.5, 0.5)
+    ),
+)
+
+
+def test_stated_rates_are_a_demand_without_subscribers() -> None:
+    found = forecast(STATED)
+    assert found.subscribers is None
+    assert found.reattach is None
+    assert found.busy_hour.total_per_s == pytest.approx(50_000 * 1.44)
+    assert found.months[0].data_gib is not None
+    assert found.months[0].data_gib.value == pytest.approx(10_000 * 500 * 49 * 3600 * 0.5 / 2**30)  # a window more
+
+
+def test_stated_rates_set_the_options_of_a_layout_that_knows_them() -> None:
+    layout = with_demand(scenario("cassandra"), STATED)
+    assert layout.tps == pytest.approx(72_000)
+    assert (vars(layout)["read_fraction"], vars(layout)["row_bytes"]) == (0.8, 500)
+    assert (vars(layout)["keep"], vars(layout)["compaction"]) == (172_800, "TWCS:1h")
+    assert with_demand(scenario("fedora4"), STATED).tps == pytest.approx(72_000)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"reads": 0.0},
+        {"reads": 5.0, "subscribers": 5.0},
+        {"writes": 5.0, "connections": Connections(count=5.0)},
+        {"writes": 5.0, "data": Data(row_bytes=Between(1.0, 1.0), retention_s=1.0, rows=Between(2.0, 2.0))},
+        {"subscribers": 5.0},
+        {},
+    ],
+)
+def test_subscribers_and_rates_exclude_each_other_and_one_is_needed(fields: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Demand(**fields)

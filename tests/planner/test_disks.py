@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from capplan.answers.verdict import DATA
 from capplan.models.language.scenario import changed
 from capplan.planner.demand.demand import Demand, read_demand
 from capplan.planner.demand.forecast import disk_gib_per_node, volume
-from capplan.planner.size.search import DATA, Family, SizingTarget, disks_of
+from capplan.planner.size.search import Family, SizingTarget, disks_of
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
 from capplan.simulator.workers import in_process

@@ -221,7 +221,10 @@ def test_the_promise_says_whose_loss_stops_the_service(proposal: Proposal) -> No
     usual, single = (
         html(replace(proposal, sizing=replace(proposal.sizing, single_points=points))) for points in ((), ("node",))
     )
-    caution, promise = "Caution: losing", "We propose 2 repository nodes, for 1,800\N{NO-BREAK SPACE}EUR. With at least"
+    caution, promise = (
+        "Caution: losing",
+        "We propose 2 repository nodes, for 1,800\N{NO-BREAK SPACE}EUR a year. With at least",
+    )
     assert caution not in usual
     assert single.count(caution) == 1
     assert usual.count(promise) == single.count(promise) == 1

@@ -47,6 +47,7 @@ def test_requests_fail_until_a_lost_node_is_noticed_and_are_served_afterwards() 
 def test_subscribers_that_return_ask_as_much_as_the_demand_says() -> None:
     demand = Demand(subscribers=1e6, busy_hour=BusyHour(sessions=0.6, length_s=3000.0))
     found, storm = mass_return(demand, 3000.0), forecast(demand).reattach
+    assert storm is not None
     assert found.peak_tps == pytest.approx(storm.peak.rates.total_per_s, rel=1e-3)
     assert found.times_busy_hour == pytest.approx(storm.times_busy_hour, rel=1e-3)
     assert found.served_after_s is not None

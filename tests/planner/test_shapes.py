@@ -9,7 +9,14 @@ from tests.planner.sizings import sized
 
 from capplan.errors import InputError
 from capplan.models.language.scenario import changed
-from capplan.planner.size.machines import Shape, combinations, fields_of, read_shapes
+from capplan.planner.size.machines import (
+    Shape,
+    combinations,
+    fields_of,
+    machine_types,
+    read_shapes,
+    shapes_given,
+)
 from capplan.planner.size.size import SizingQuestion
 from capplan.systems.registry import resolve, scenario, system
 
@@ -73,7 +80,7 @@ def test_the_cheapest_shape_is_chosen_and_named() -> None:
     assert answer.currency == "EUR"
     node = answer.chosen.shapes["node"]
     prices = {name: each.price for name, each in read_shapes(EXAMPLE, its).shapes["node"].items()}
-    assert answer.chosen.cost == answer.chosen.machines["node"] * prices[node] + 8100
+    assert answer.chosen.cost == answer.chosen.machines["node"] * (prices[node] or 0.0) + 8100
     assert all(answer.chosen.cost <= each.cost for each in answer.alternatives)
 
 
@@ -105,13 +112,71 @@ def test_cells_share_the_rate_and_multiply_the_machines() -> None:
 )
 def test_a_file_of_shapes_with_an_error_is_refused(tmp_path: Path, text: str, found: str) -> None:
     path = tmp_path / "shapes.toml"
-    path.write_text(f'currency = "EUR"\n{text}\n', encoding="utf-8")
+    path.write_text(f'currency = "EUR"\nperiod = "year"\n{text}\n', encoding="utf-8")
     with pytest.raises(InputError, match=found):
         read_shapes(path, system("openprovider"))
 
 
 def test_machines_whose_cores_are_not_modelled_have_no_shapes(tmp_path: Path) -> None:
     path = tmp_path / "shapes.toml"
-    path.write_text('currency = "EUR"\n[shapes.master.a]\ncores = 4\nprice = 1.0\n', encoding="utf-8")
+    path.write_text('currency = "EUR"\nperiod = "year"\n[shapes.master.a]\ncores = 4\nprice = 1.0\n', encoding="utf-8")
     with pytest.raises(InputError, match="use --prices"):
         read_shapes(path, system("arion"))
+
+
+def test_a_machine_type_by_name_has_public_facts_and_no_price() -> None:
+    assert len(machine_types()) == 10
+    its = system("cassandra")
+    shapes = shapes_given("i4i.4xlarge, m6i.4xlarge", its)
+    assert not shapes.priced
+    assert fields_of(shapes, {"node": "i4i.4xlarge"}, its) == {
+        "node_cores": 16,
+        "memory_gib": 128,
+        "disk_gib": pytest.approx(3750e9 / 2**30),
+        "disk_iops": 400_000,
+        "network_gbit": 9.375,
+    }
+    assert fields_of(shapes, {"node": "m6i.4xlarge"}, its) == {
+        "node_cores": 16,
+        "memory_gib": 64,
+        "network_gbit": 6.25,
+    }
+
+
+def test_a_price_of_a_machine_type_is_the_users(tmp_path: Path) -> None:
+    path = tmp_path / "shapes.toml"
+    head = 'currency = "USD"\nperiod = "hour"\n'
+    path.write_text(f'{head}[shapes.node."i4i.4xlarge"]\nprice = 1.5\ndisk_gib = 100\n', encoding="utf-8")
+    shapes = read_shapes(path, system("cassandra"))
+    assert (shapes.shapes["node"]["i4i.4xlarge"].cores, shapes.shapes["node"]["i4i.4xlarge"].disk_gib) == (8, 100)
+    prices = shapes.prices({"node": "i4i.4xlarge"})
+    assert (prices.currency, prices.period, prices.each) == ("USD", "hour", {"node": 1.5})
+
+
+@pytest.mark.parametrize(
+    ("head", "name", "more", "found"),
+    [
+        ('currency = "EUR"\n', "i4i.4xlarge", "price = 1.0", "period"),
+        ('period = "hour"\n', "i4i.4xlarge", "price = 1.0", "currency"),
+        (
+            'currency = "EUR"\nperiod = "hour"\n',
+            "i4i.5xlarge",
+            "price = 1.0",
+            "i4i.4xlarge, i4i.2xlarge and m6i.4xlarge",
+        ),
+        ('currency = "EUR"\nperiod = "hour"\n', "i4i.4xlarge", "price = 1.0\nclock_ghz = 3", "clock"),
+        (
+            'currency = "EUR"\nperiod = "hour"\n',
+            "i4i.4xlarge",
+            'price = 1.0\n[shapes.node."m6i.4xlarge"]',
+            "m6i.4xlarge .node. has no price",
+        ),
+    ],
+)
+def test_what_a_file_of_machine_types_lacks_is_said(
+    tmp_path: Path, head: str, name: str, more: str, found: str
+) -> None:
+    path = tmp_path / "shapes.toml"
+    path.write_text(f'{head}[shapes.node."{name}"]\n{more}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=found):
+        read_shapes(path, system("cassandra"))

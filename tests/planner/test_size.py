@@ -17,7 +17,7 @@ from capplan.layout.situations import Factor, Losses, Situation
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import parse_share
 from capplan.planner.demand.demand import read_demand
-from capplan.planner.size.machines import read_prices
+from capplan.planner.size.machines import Prices, price_unit, read_prices
 from capplan.planner.size.search import Candidate, Family, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing, given_share
@@ -315,9 +315,9 @@ def test_a_rate_with_a_confidence_is_missed_by_at_most_the_rest(
 
 def test_a_price_list_changes_what_is_cheapest(tmp_path: Path) -> None:
     path = tmp_path / "prices.toml"
-    path.write_text('currency = "EUR"\n[machines]\nnode = 9000\nfront = 2500.5\n', encoding="utf-8")
+    path.write_text('currency = "EUR"\nperiod = "month"\n[machines]\nnode = 9000\nfront = 2500.5\n', encoding="utf-8")
     prices = read_prices(path, system("openprovider"))
-    assert prices.currency == "EUR"
+    assert price_unit(prices.currency, prices.period) == "EUR a month"
     assert prices.of(scenario("openprovider")) == 3 * 3 * 9000 + 3 * 2 * 2500.5
 
 
@@ -329,13 +329,27 @@ def test_a_price_list_changes_what_is_cheapest(tmp_path: Path) -> None:
         ("[machines]\nnode = true\nfront = 1", "node = True is not a price"),
         ("[machines]\nnodes = 1\nfront = 1", "did you mean 'node'?"),
         ("prices = 1", "'prices' is unknown"),
+        ("machines = 1", r"a table \[machines\]"),
     ],
 )
 def test_a_price_list_with_an_error_is_refused(tmp_path: Path, text: str, found: str) -> None:
     path = tmp_path / "prices.toml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(f'currency = "EUR"\nperiod = "once"\n{text}', encoding="utf-8")
     with pytest.raises(InputError, match=found.replace("?", r"\?")):
         read_prices(path, system("openprovider"))
+
+
+@pytest.mark.parametrize(
+    "head",
+    ['currency = "EUR"', 'period = "year"', 'currency = "EUR"\nperiod = "week"', 'currency = 1\nperiod = "year"'],
+)
+def test_prices_without_a_currency_or_a_period_are_refused(tmp_path: Path, head: str) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text(f"{head}\n[machines]\nnode = 9000\nfront = 1", encoding="utf-8")
+    with pytest.raises(InputError, match=r"currency|period"):
+        read_prices(path, system("openprovider"))
+    with pytest.raises(InputError, match="period"):
+        Prices("EUR", {"node": 1.0})
 
 
 @pytest.mark.parametrize(

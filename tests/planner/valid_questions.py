@@ -581,14 +581,16 @@ def _prices(random: Random, of: Layout) -> tuple[Words, dict[str, str]]:
     cores = {name for each in machines.values() for name in (each.cores, each.speed)}
     if chance < 0.2:
         prices = {kind: whole(random, 100, 20_000) for kind in machines}
-        return ("--prices", "prices.toml"), {"prices.toml": tomli_w.dumps({"currency": "EUR", "machines": prices})}
+        content = {"currency": "EUR", "period": "year", "machines": prices}
+        return ("--prices", "prices.toml"), {"prices.toml": tomli_w.dumps(content)}
     if chance > 0.5 or None in cores or cores & of.options.keys():
         return (), {}
     shapes_ = {
         kind: {f"m{cores}": {"cores": cores, "price": 100 * cores} for cores in (4, 16)[: int(random.integers(1, 3))]}
         for kind in machines
     }
-    return ("--shapes", "shapes.toml"), {"shapes.toml": tomli_w.dumps({"currency": "EUR", "shapes": shapes_})}
+    for_sale = {"currency": "EUR", "period": "month", "shapes": shapes_}
+    return ("--shapes", "shapes.toml"), {"shapes.toml": tomli_w.dumps(for_sale)}
 
 
 def _size(random: Random) -> Questions:

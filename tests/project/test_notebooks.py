@@ -41,6 +41,7 @@ SUBSCRIBERS = {
     "survive": [],
     "confidence": 90,
     "currency": "EUR",
+    "period": "year",
     "node": 9000,
     "front": 6500,
 }

@@ -19,6 +19,10 @@ CONFIDENCE = 0.9
 """Confidence of a verdict unless another is asked for: a risk of 10 % is accepted."""
 NORMAL = "normal"
 """The situation in which nothing is lost."""
+DATA = "data"
+"""The situation in which data must fit on the disks of nodes."""
+RESOURCES = (DATA, "iops", "network", "memory")
+"""Situations in which nodes must have enough of something besides CPU."""
 OVERLOAD = "overload"
 """What fails where the rate is above the capacity, whatever the objectives."""
 _EXACT = 1e-9  # a confidence of 90 % accepts a risk of 0.1, although 1 - 0.9 is a little less
@@ -37,7 +41,7 @@ class JudgedSituation:
     risk
         Probability that a repeat of the load test does not carry the rate with all objectives met.
     limit
-        What fails most likely: `overload`, an objective, or why no request succeeds.
+        What fails most likely: `overload`, an objective, a resource of nodes, or why no request succeeds.
     available
         Whether requests can succeed at all.
     guessed
@@ -96,6 +100,8 @@ class Verdict:
         if not binding.available:
             return f"{self.answer} ({where}{binding.limit})"
         what = "of overload" if binding.limit == OVERLOAD else f"that {binding.limit} is missed"
+        if binding.situation in RESOURCES:
+            what = f"that it takes more than {binding.limit}"
         held = (under if self.answer == "yes" else instead)(self.conditions)
         return f"{self.answer}{held} ({where}{risk_in_words(binding.risk, what, self.confidence)})"
 

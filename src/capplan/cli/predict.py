@@ -35,6 +35,7 @@ from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.reports import figure as look
+from capplan.reports.node_needs import of_node
 from capplan.reports.prediction import Answer, answered, describe, ratio_plot
 from capplan.reports.prediction import plot as drawn
 from capplan.systems.registry import resolve
@@ -137,7 +138,8 @@ def predict_(
         say("--staleness shows nothing: no session is looked up in another data centre, or the rate is not carried")
     if plot is not None:
         _plot(prediction, resolve(scenario, chosen.fitted, seed), plot)
-    _finish(prediction, as_json, as_csv, wanted_more, _of_demand(given_demand(ctx), scenario))
+    node = of_node(scenario, seed)
+    _finish(prediction, as_json, as_csv, wanted_more, _of_demand(given_demand(ctx), scenario), node)
 
 
 def _of_demand(demand: Demand | None, scenario: Scenario) -> str:
@@ -209,7 +211,9 @@ def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
         return parse_duration_s(text)
 
 
-def _finish(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str = "") -> None:
+def _finish(
+    prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str = "", node: str = ""
+) -> None:
     """Show a prediction; exit with 1 unless its answer is yes or nothing was judged."""
-    print_answer(prediction, lambda: describe(prediction, more, data), as_json, as_csv)
+    print_answer(prediction, lambda: describe(prediction, more, data, node), as_json, as_csv)
     exit_by(None if prediction.verdict is None else prediction.verdict.answer)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +33,6 @@ from capplan.errors import InputError
 from capplan.files import replace_files
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, propose
-from capplan.planner.size.machines import Prices
 from capplan.planner.size.size import families, largest
 from capplan.planner.time_limits import check_sizing
 from capplan.reports.proposal import ENDINGS, check_installed, render_proposal
@@ -79,10 +77,8 @@ def proposal_(
     its_details, currency, logo = read_details(details, customer)
     chosen = read_target(target)
     base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed, shapes, cells)
-    if question.shapes is None:
-        question = replace(question, prices=_in_currency(question.prices, currency))
-    elif currency not in ("", question.shapes.currency):
-        raise InputError(f"shapes are in {question.shapes.currency} and the details say {currency}: use one currency")
+    if currency not in ("", question.unit[0]):
+        raise InputError(f"prices are in {question.unit[0]} and the details say {currency}: use one currency")
     words = "" if question.demand is not None else _command(ctx, target, its_details.customer)  # JSON has the demand
     asked_for = ProposalQuestion(its_details, base, question, chosen.fitted, words)
     chosen_from = families(base, question)
@@ -99,17 +95,6 @@ def proposal_(
     replace_files({path: render_proposal(made, path.suffix.lower(), logo) for path in out})
     for path in out:
         say(f"wrote {path}")
-
-
-def _in_currency(prices: Prices, currency: str) -> Prices:
-    """Return prices in the currency of the details; a price list may name it, too."""
-    if not currency:
-        return prices
-    if prices.each is None:
-        raise InputError(f"currency = {currency!r} in the details has no effect without prices: add --prices")
-    if prices.currency not in ("", currency):
-        raise InputError(f"prices are in {prices.currency} and the details say {currency}: use one currency")
-    return replace(prices, currency=currency)
 
 
 def _command(ctx: typer.Context, target: str, customer: str) -> str:

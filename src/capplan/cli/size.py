@@ -41,7 +41,7 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
 from capplan.planner.demand.demand import parse_growth
 from capplan.planner.ranges import WHOLE, value_type
-from capplan.planner.size.machines import Prices, read_prices, read_shapes
+from capplan.planner.size.machines import Prices, read_prices, shapes_given
 from capplan.planner.size.size import SizingQuestion, families, largest, most_machines, size
 from capplan.planner.sustained import JudgingEngine
 from capplan.planner.sweep import rate_fields
@@ -66,7 +66,12 @@ Growth = Annotated[str | None, typer.Option(metavar="SHARE/y", help="Growth of t
 Years = Annotated[float | None, typer.Option(help="Years to plan for.")]
 PriceList = Annotated[Path | None, typer.Option(help="Prices of machines (.toml); each counts as one by default.")]
 ShapeList = Annotated[
-    Path | None, typer.Option(help="Machines to choose from (.toml), with cores, clock, disk and price.")
+    str | None,
+    typer.Option(
+        metavar="FILE|NAMES",
+        help="Machines to choose from: a file (.toml) with what they have and cost, or machine types of clouds, such "
+        "as i4i.4xlarge,m6i.4xlarge.",
+    ),
 ]
 Cells = Annotated[
     str | None, typer.Option(metavar="N", help="Equal cells that share the traffic, such as 1..10; one by default.")
@@ -137,7 +142,7 @@ def asked(
     prices: Path | None,
     engine: str,
     seed: int,
-    shapes: Path | None,
+    shapes: str | None,
     cells: str | None,
 ) -> tuple[Scenario, SizingQuestion]:
     """Return the fields that are not sized, and the question, from the options of a command."""
@@ -155,7 +160,7 @@ def asked(
         sized=sized,
         families=fixed,
         prices=Prices() if prices is None else read_prices(prices, its),
-        shapes=None if shapes is None else read_shapes(shapes, its),
+        shapes=None if shapes is None else shapes_given(shapes, its),
         cells=_cells(cells),
         demand=given_demand(ctx),
         engine=chosen_engine(engine, ENGINES, "does not size"),
@@ -164,9 +169,9 @@ def asked(
 
 
 def _refuse_what_shapes_say(texts: Mapping[str, Any], machines: Machines[Any]) -> None:
-    of_shapes = {name for each in machines.kinds.values() for name in (each.cores, each.speed)}
+    of_shapes = {name for each in machines.kinds.values() for name in each.fields}
     if both := [name for name in texts if name in of_shapes]:
-        raise InputError(f"{flag(both[0])} has no effect beside --shapes, which state cores and their speed")
+        raise InputError(f"{flag(both[0])} has no effect beside --shapes, which state what machines have")
 
 
 def _space(

@@ -19,6 +19,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.observations import LoadTest
 from capplan.layout.solution import ClosedForm, Pausing, Varying
 from capplan.layout.uncertainty import NO_OFFSET, Offset
+from capplan.models.cassandra.storage import NodeLoad
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario
@@ -46,6 +47,8 @@ class Machine(NamedTuple):
         In words, such as `Cassandra node`.
     cores, speed : str or None
         Fields of the scenario with its cores and their speed relative to the load tests'; None: not modelled.
+    memory_gib, disk_gib, disk_iops, network_gbit : str or None
+        Fields of the scenario with what else it has; None: not modelled.
     holds_data : bool
         Whether its disk holds the data.
     """
@@ -54,6 +57,16 @@ class Machine(NamedTuple):
     cores: str | None = None
     speed: str | None = None
     holds_data: bool = False
+    memory_gib: str | None = None
+    disk_gib: str | None = None
+    disk_iops: str | None = None
+    network_gbit: str | None = None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of the scenario that say what it has."""
+        each = (self.cores, self.speed, self.memory_gib, self.disk_gib, self.disk_iops, self.network_gbit)
+        return tuple(name for name in each if name is not None)
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,20 @@ class Machines(Component, Generic[S]):
         for machines in self.by_dc(scenario):
             counts.update(machines)
         return counts
+
+
+@dataclass(frozen=True)
+class NodeLimits(Component, Generic[S]):
+    """What limits nodes besides their CPU.
+
+    Attributes
+    ----------
+    of : function
+        Returns what the busiest node of a layout stores and moves, from the layout, the offered rate, requests per
+        second, and draws of how well data compress; None if nothing is known of it.
+    """
+
+    of: Callable[[S, float, Number], NodeLoad | None] = lambda _scenario, _rate_per_s, _compression: None
 
 
 @dataclass(frozen=True)

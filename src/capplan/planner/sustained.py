@@ -24,6 +24,7 @@ from capplan.layout.solution import Solution
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.language.units import FloatArray
+from capplan.planner.node_needs import judged_limits, node_load
 from capplan.planner.predict.capacity import (
     Relations,
     held_at_rate,
@@ -388,10 +389,15 @@ class Judged:
         """Return the verdict over all conditions of service; `conditions.verdict_of` adds what it takes for granted."""
         conditions = [each.conditions for each in self.strains.values()]
         return verdict(
-            [self.situation(each) for each in self.strains.values()],
+            [*(self.situation(each) for each in self.strains.values()), *self._limits()],
             self.confidence,
             not_asked=not_asked(self.case.system, conditions),
         )
+
+    def _limits(self) -> list[JudgedSituation]:
+        """Return the verdict on what else nodes have than CPU, at a rate that was given."""
+        load = node_load(self.case.scenario, self.offered_per_s, self.case.seed) if self.given else None
+        return judged_limits(load, self.confidence)
 
     def situation(self, strain: Strained) -> JudgedSituation:
         """Return the verdict under one of the conditions: that the rate is carried and all objectives hold at once."""

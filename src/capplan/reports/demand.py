@@ -16,6 +16,7 @@ from capplan.planner.demand.forecast import (
     Fit,
     Forecast,
     Layout,
+    ReattachStorm,
     disk_gib_per_node,
     months_until,
     volume,
@@ -41,35 +42,42 @@ def describe(found: Forecast, name: str, explain: bool = False) -> Iterator[Bloc
     explain : bool
         Show every assumption with its source, too.
     """
-    yield Heading(f"{name}: {_subscribers(found)}", 1)
+    yield Heading(f"{name}: {_load(found)}", 1)
     yield Break()
     if found.layout is not None:
         yield Fact("Answer", _answer(found))
-    yield from _busy_hour(found)
-    yield from _reattach(found)
+    if found.reattach is not None:
+        yield from _busy_hour(found)
+        yield from _reattach(found, found.reattach)
     if found.layout is not None:
         yield Break()
         yield from _layout(found, found.layout)
-    yield Break()
+    if found.layout is not None or found.reattach is not None:
+        yield Break()
     yield _over_time(found)
     yield Break()
     yield from _assumptions(found, explain)
     yield more([*([] if explain else ["--explain"]), "--json"])
 
 
-def _subscribers(found: Forecast) -> str:
+def _load(found: Forecast) -> str:
+    """Return subscribers, or stated rates, in words."""
+    last, first, noun = found.busy_hour.total_per_s, found.months[0].busy_hour_per_s.value, "operations per second"
+    if found.subscribers is not None and found.subscribers_today is not None:
+        last, first, noun = found.subscribers, found.subscribers_today, "subscribers"
     if not found.years:
-        return f"{_count(found.subscribers)} subscribers"
+        return f"{_count(last)} {noun}"
     growth = found.growth_per_year
     yearly = share(growth.value)
     if growth.low != growth.high:
         yearly += f" ({share(growth.low)} to {share(growth.high)})"
-    words = f"{_count(found.subscribers)} subscribers in {found.years:g} years"
-    return f"{words}, {_count(found.subscribers_today)} today, growth {yearly} a year"
+    return f"{_count(last)} {noun} in {found.years:g} years, {_count(first)} today, growth {yearly} a year"
 
 
 def _busy_hour(found: Forecast) -> Iterator[Fact]:
     each, usual = found.session, found.busy_hour
+    if each is None or found.starts_per_s is None or found.open_sessions is None:
+        return
     classes = f"auth {rate(usual.auth_per_s)}, acct {rate(usual.acct_per_s)}"
     yield Fact("Busy hour", f"{per_second(usual.total_per_s)} requests: {classes}")
     requests = f"{significant(each.auth)} auth, 1 start, {significant(each.interim)} interim, 1 stop"
@@ -80,8 +88,8 @@ def _busy_hour(found: Forecast) -> Iterator[Fact]:
         yield Fact("Handshakes", f"{per_second(usual.handshakes_per_s)} of TLS, {often} of the requests")
 
 
-def _reattach(found: Forecast) -> Iterator[Fact]:
-    storm, start = found.reattach, found.reattach.peak.from_s
+def _reattach(found: Forecast, storm: ReattachStorm) -> Iterator[Fact]:
+    start = storm.peak.from_s
     again = f"{_count(storm.sessions)} sessions start again after an outage"
     highest, window_s = storm.peak.rates.total_per_s, storm.peak.to_s - start
     until_s = storm.peak.to_s
@@ -103,15 +111,16 @@ def _layout(found: Forecast, layout: Layout) -> Iterator[Fact]:
         yield Fact("Condition", text)
     for each in found.fits:
         yield Fact(each.what.capitalize(), _fit(each))
-    yield Fact("Catch-up", _served(found, layout))
+    if found.reattach is not None:
+        yield Fact("Catch-up", _served(found, found.reattach, layout))
     if found.disk_needed_gib is not None and not any(each.what == "disk" for each in found.fits):
         yield Fact("Disk", f"{_banded(found.disk_needed_gib)} GiB per node, with headroom")
 
 
-def _served(found: Forecast, layout: Layout) -> str:
+def _served(found: Forecast, storm: ReattachStorm, layout: Layout) -> str:
     """Return in words whether and when the layout serves a mass re-attach."""
     capacity, served_s = layout.reattach_capacity, found.reattach_served_s
-    if found.reattach.peak.rates.total_per_s <= capacity.value:
+    if storm.peak.rates.total_per_s <= capacity.value:
         words = "the layout keeps up with the re-attach"
     elif served_s is None or math.isinf(served_s):
         words = "the layout never catches up with the re-attach"
@@ -149,8 +158,8 @@ def until(months: Band) -> str:
 
 def _over_time(found: Forecast) -> Table:
     first = found.months[0]
-    if not found.years and first.data_gib is None:
-        heads, rows = _after_outage(found)
+    if not found.years and first.data_gib is None and found.reattach is not None:
+        heads, rows = _after_outage(found.reattach)
     else:
         heads = ["Month", "busy hour", *(["one copy of the data"] if first.data_gib else [])]
         heads += ["fullest node"] if first.node_gib else []
@@ -166,13 +175,13 @@ def _over_time(found: Forecast) -> Table:
     return table(heads, rows)
 
 
-def _after_outage(found: Forecast) -> tuple[list[str], list[list[str]]]:
+def _after_outage(storm: ReattachStorm) -> tuple[list[str], list[list[str]]]:
     """Return a table of intervals with constant rates; omit handshakes if there are none."""
-    same = [list(each) for _, each in groupby(found.reattach.over_time, lambda each: _rates(each.rates))]
+    same = [list(each) for _, each in groupby(storm.over_time, lambda each: _rates(each.rates))]
     shown = same[:: max(math.ceil(len(same) / _TIMES), 1)]
     heads = ["After the outage", "auth", "acct"]
     rows = [[f"{each[0].from_s:g} to {each[-1].to_s:g} s", *_rates(each[0].rates)] for each in shown]
-    if not any(each.rates.handshakes_per_s for each in found.reattach.over_time):
+    if not any(each.rates.handshakes_per_s for each in storm.over_time):
         return heads, [row[:-1] for row in rows]
     return [*heads, "TLS handshakes"], rows
 

@@ -75,7 +75,7 @@ MORE = ("explain", "sources", "staleness")
 """What else there is to show, by option."""
 
 
-def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "") -> Iterator[Block]:
+def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "", node: str = "") -> Iterator[Block]:
     """Yield the description of a prediction.
 
     Parameters
@@ -86,9 +86,11 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
         What else to show; of `MORE`.
     data : str
         What a demand says of the data of the layout, in words.
+    node : str
+        What a node needs besides CPU, in words.
     """
     yield Heading(f"{prediction.system}: {prediction.layout}", 1)
-    yield from _facts(prediction, data)
+    yield from _facts(prediction, data, node)
     if prediction.throughput_ratios:
         yield Break()
         ratios = prediction.throughput_ratios.items()
@@ -117,7 +119,7 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
     yield more([*objective, *hidden, *files, "--json", "--csv"])
 
 
-def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
+def _facts(prediction: Prediction, data: str, node: str) -> Iterator[Block]:
     capacity, offered = prediction.capacity, prediction.offered
     cautions = prediction.evidence.cautions
     if capacity is not None and capacity.overload_tps.basis == "population":
@@ -141,6 +143,8 @@ def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
         yield from _lasts(prediction.lasts_months, verdict is not None and len(verdict.situations) > 1)
     if data:
         yield Fact("Data", data)
+    if node:
+        yield Fact("Node", node)
     risk = 0.0 if offered is None else offered.overload_risk
     for number, each in enumerate(() if capacity is None else prediction.objectives):
         yield Fact("" if number else "Objectives", _verdict(each, risk))
@@ -462,7 +466,7 @@ def _levels(row: SessionNotFound) -> str:
 
 def answered(prediction: Prediction) -> tuple[str, ...]:
     """Return verdict, capacity, basis and cautions in paragraphs, as the screen has them."""
-    return tuple(told((*_facts(prediction, ""), _rests_on(prediction)), *_TOLD))
+    return tuple(told((*_facts(prediction, "", ""), _rests_on(prediction)), *_TOLD))
 
 
 @dataclass(frozen=True)

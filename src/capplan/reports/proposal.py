@@ -201,7 +201,7 @@ class _Document:
         return self.normal if each.conditions == "normal" else "extrapolated"
 
     def _cost_cell(self, cost: float, key: str = "") -> Cell:
-        return cost_cell(cost, self.sizing.currency, key)
+        return cost_cell(cost, self.sizing.price_unit, key)
 
     def _sum_cell(self, cost: float, machines: Mapping[str, int], key: str = "") -> Cell:
         """Return the cost of machines that have the prices of the bill, as a sum that a workbook can compute again."""
@@ -475,7 +475,7 @@ class _Document:
             if each.cost is None or abs(each.cost - self.chosen.cost) < 1:
                 return Cell(NOTHING)
             more = {kind: count - self.chosen.machines[kind] for kind, count in each.machines.items()}
-            cell = cost_cell(each.cost - self.chosen.cost, self.sizing.currency, signed=True)
+            cell = cost_cell(each.cost - self.chosen.cost, self.sizing.price_unit, signed=True)
             return replace(cell, adds=tuple(more.items()))
 
         def layout(each: contents.Option | AtConfidence) -> str:
@@ -693,9 +693,9 @@ def share_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
     return Cell(text, value, "1", mark=mark, key=key)
 
 
-def cost_cell(number: float, currency: str, key: str = "", signed: bool = False) -> Cell:
+def cost_cell(number: float, unit: str, key: str = "", signed: bool = False) -> Cell:
     """Return a cost as a cell; a number of machines if there are no prices."""
-    return Cell(words.cost_in_words(number, currency, signed), float(f"{number:.0f}"), currency, key=key)
+    return Cell(words.cost_in_words(number, unit, signed), float(f"{number:.0f}"), unit, key=key)
 
 
 # Files

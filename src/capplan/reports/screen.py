@@ -118,7 +118,9 @@ def _table(table: Table, console: Console) -> None:
         _wrapped(console, title, "bold", _LEVEL * table.level)
     for name, *cells in table.rows:
         headed = zip(table.columns[1:], cells, strict=False)
-        figures = [f"{column.title} {_beside(cell)}".strip() for column, cell in headed if cell.text]
+        figures = [
+            f"{'' if column.prose else column.title} {_beside(cell)}".strip() for column, cell in headed if cell.text
+        ]
         indent = _LEVEL * (table.level + name.level)
         words = f"{name.text}: {', '.join(figures)}" if figures else name.text
         _wrapped(console, words, _STYLES[name.emphasis], indent, indent + _LEVEL)

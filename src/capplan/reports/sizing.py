@@ -15,7 +15,7 @@ from capplan.answers.condition import Condition, under
 from capplan.answers.number_words import as_given, listed, rate, share, tenths_of_percent, to_digits
 from capplan.answers.objective import parse
 from capplan.answers.results import Band, Basis
-from capplan.answers.verdict import NORMAL, OVERLOAD
+from capplan.answers.verdict import NORMAL, OVERLOAD, RESOURCES
 from capplan.errors import InputError
 from capplan.layout.components import Machines
 from capplan.layout.situations import Losses
@@ -23,7 +23,6 @@ from capplan.layout.system import System
 from capplan.models.language.scenario import Scenario
 from capplan.planner.rule_names import statistic
 from capplan.planner.size.machines import MACHINES
-from capplan.planner.size.search import DATA
 from capplan.planner.size.sizing import (
     Safety,
     SizedLayout,
@@ -40,6 +39,7 @@ from capplan.reports import figure as look
 from capplan.reports.demand import until
 from capplan.reports.document import Block, Break, Fact, Heading, Table, more, table, told
 from capplan.reports.figure import go
+from capplan.reports.node_needs import node_in_words
 from capplan.reports.numbers import plural
 from capplan.reports.population import LABEL, is_of_others
 from capplan.systems.registry import documented_names, resolve, scenario, system
@@ -52,6 +52,13 @@ _TOLD = ("Answer", "Buy", "Binding", "Headroom", "Ruled out", "Not asked", "Caut
 
 _MOST_STAGES = 4  # lines of the default output
 
+_OF_NODES = {
+    "data": ("Data on the disks", "with all data on its disks", "data on disk"),
+    "iops": ("Reads from disk", "with all reads from its disks", "disk reads"),
+    "network": ("Network of the nodes", "within its network", "network"),
+    "memory": ("Memory of the nodes", "within its memory", "memory"),
+}
+"""A resource of nodes as a situation, as the end of a sentence, and in a table."""
 MONTHS = 12
 _RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 BASIS = {
@@ -84,7 +91,7 @@ def in_words(layout: SizedLayout, its: System[Any]) -> str:
 def own_fields(layout: SizedLayout, its: System[Any]) -> dict[str, Any]:
     """Return the fields of a layout that neither machine counts nor shapes determine."""
     shaped = [its.component(Machines).kinds[kind] for kind in layout.shapes]
-    hidden = {*its.component(Machines).sized, *(name for machine in shaped for name in (machine.cores, machine.speed))}
+    hidden = {*its.component(Machines).sized, *(name for machine in shaped for name in machine.fields)}
     return {name: value for name, value in layout.fields.items() if name not in hidden}
 
 
@@ -97,8 +104,8 @@ def situation(word: str, its: System[Any]) -> str:
     """Return the words for a situation given to `--survive`: `Loss of a data centre, with repair or compaction`."""
     if word == NORMAL:
         return "Normal operation"
-    if word == DATA:
-        return "Data on the disks"
+    if word in _OF_NODES:
+        return _OF_NODES[word][0]
     parts = word.split("+")
     lost = [thing(part, its) for part in lost_of(word, its)]
     strained = [
@@ -119,8 +126,8 @@ def clause(word: str, its: System[Any]) -> str:
     text = inside_sentence(situation(word, its))
     if word == NORMAL:
         return f"in {text}"
-    if word == DATA:
-        return "with all data on its disks"
+    if word in _OF_NODES:
+        return _OF_NODES[word][1]
     return f"after the {text}" if lost_of(word, its) else f"in case of {text}"
 
 
@@ -192,10 +199,10 @@ def years_in_words(years: float) -> str:
     return f"{years:g} year{'s' * (years != 1)}"
 
 
-def cost_in_words(number: float, currency: str, signed: bool = False) -> str:
-    """Return a cost with its currency; the number of machines if there are no prices."""
+def cost_in_words(number: float, unit: str, signed: bool = False) -> str:
+    """Return a cost with its currency and period; the number of machines if there are no prices."""
     text = f"{number:+,.0f}" if signed else f"{number:,.0f}"
-    return text if currency == MACHINES else f"{text} {currency}"
+    return text if unit == MACHINES else f"{text} {unit}"
 
 
 def guess(text: str, safety: Safety) -> str:
@@ -268,8 +275,8 @@ def _regret(layout: SizedLayout, sizing: Sizing) -> str:
 def worth_of(cost: float, sizing: Sizing) -> str:
     """Return a difference in cost, in words."""
     if sizing.currency != MACHINES:
-        return cost_in_words(cost, sizing.currency)
-    return f"{cost_in_words(cost, sizing.currency)} {plural('machine', round(cost))}"
+        return cost_in_words(cost, sizing.price_unit)
+    return f"{cost_in_words(cost, sizing.price_unit)} {plural('machine', round(cost))}"
 
 
 def _scenario(sizing: Sizing, layout: SizedLayout) -> Scenario:
@@ -282,7 +289,7 @@ def _scenario(sizing: Sizing, layout: SizedLayout) -> Scenario:
 def _what_to_buy(sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:
     places = its.component(Machines).by_dc(_scenario(sizing, chosen))
     machines = counted(chosen.machines, its, chosen.shapes)
-    cost = "" if sizing.currency == MACHINES else f", for {cost_in_words(chosen.cost, sizing.currency)}"
+    cost = "" if sizing.currency == MACHINES else f", for {cost_in_words(chosen.cost, sizing.price_unit)}"
     if chosen.cells > 1:
         each_has = counted({kind: count // chosen.cells for kind, count in chosen.machines.items()}, its)
         spread = f" in {len(places)} data centres" if len(places) > 1 else ""
@@ -318,7 +325,7 @@ def _how_sure(sizing: Sizing, chosen: SizedLayout, its: System[Any], basis: Basi
 
 def _until(sizing: Sizing, chosen: SizedLayout) -> Band | None:
     """Return the months until growth exhausts the layout; None without growth."""
-    if chosen.binding.conditions == DATA:
+    if chosen.binding.conditions in RESOURCES:
         return chosen.months_of_data
     if sizing.months_of_rate is not None:
         return sizing.months_of_rate
@@ -353,7 +360,7 @@ def describe(sizing: Sizing, its: System[Any], explain: bool = False) -> Iterato
 
 
 def _price(cost: float, sizing: Sizing) -> str:
-    return "" if sizing.currency == MACHINES else f" for {cost_in_words(cost, sizing.currency)}"
+    return "" if sizing.currency == MACHINES else f" for {cost_in_words(cost, sizing.price_unit)}"
 
 
 def _question(sizing: Sizing) -> str:
@@ -373,7 +380,7 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
         for kind, count in chosen.machines.items()
         if count
     )
-    cost = "" if sizing.currency == MACHINES else f": {cost_in_words(chosen.cost, sizing.currency)}"
+    cost = "" if sizing.currency == MACHINES else f": {cost_in_words(chosen.cost, sizing.price_unit)}"
     yield Fact("Machines", f"{machines}{cost}", "confirmed by simulation" if chosen.confirmed else "solver only")
     for each in sizing.conditions:
         yield Fact("Reserve", reserved(each, sizing, chosen, its))
@@ -388,11 +395,13 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
     if need is not None:
         fits = "" if months_of_data is None else f"; {until(months_of_data)}"
         yield Fact("Data", f"{need:,.0f} GiB of disk per node at {given_share(sizing.confidence)}{fits}")
+    if chosen.node is not None:
+        yield Fact("Node", node_in_words(chosen.node))
     yield from _stages(sizing, its, explain)
     if sizing.confidences:
         costs = [(given_share(each.confidence), each.cost) for each in sizing.confidences]
         words = [f"{level} {'none' if cost is None else f'{cost:,.0f}'}" for level, cost in costs]
-        yield Fact("Confidence", f"{', '.join(words)} {sizing.currency}")
+        yield Fact("Confidence", f"{', '.join(words)} {sizing.price_unit}")
     yield Break()
     yield _situations(["Situation", "risk", f"held at {given_share(sizing.confidence)}", "limited by"], chosen, its)
 
@@ -415,7 +424,7 @@ def reserved(each: Condition, sizing: Sizing, chosen: SizedLayout, its: System[A
     if not more:
         return f"none: the layout carries {high} {each.unit}, too"
     worth = dict.fromkeys(f"{at.cost - chosen.cost:,.0f}" for at in held if at.cost is not None)
-    price = "" if sizing.currency == MACHINES else f" for {' to '.join(worth)} {sizing.currency}"
+    price = "" if sizing.currency == MACHINES else f" for {' to '.join(worth)} {sizing.price_unit}"
     first = "" if each.break_even is None else f", the first beyond {as_given(each.break_even)} times"
     last = "" if len(held) == len(ends) else f"; none that was searched carries {high} times"
     needed = f"needed at {low} to {high} {each.unit} ({each.source}){first}{last}"
@@ -510,7 +519,7 @@ def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
         more = f"{worth_of(each.cost - cost, sizing)} more" if each.cost > cost > 0 else "costs the same"
         compared.append((each, f"also safe; {more}"))
     for each in sizing.near_misses:
-        saves = f", saves {cost_in_words(cost - each.cost, sizing.currency)}" if cost > each.cost else ""
+        saves = f", saves {cost_in_words(cost - each.cost, sizing.price_unit)}" if cost > each.cost else ""
         compared.append((each, f"{_short(each.binding.conditions, its)}: {each.binding.limit}{saves}"))
     rows = [
         [in_words(each, its), f"{each.cost:,.0f}", tenths_of_percent(each.binding.risk), words]
@@ -518,7 +527,7 @@ def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
     ]
     if rows:
         yield Break()
-        yield table(["Other layouts", sizing.currency, "risk", "compared"], rows)
+        yield table(["Other layouts", sizing.price_unit, "risk", "compared"], rows)
 
 
 def _remarks(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
@@ -540,8 +549,8 @@ def _remarks(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
 
 def _short(conditions: str, its: System[Any]) -> str:
     """Return a situation in a few words: `lost DC + repair`."""
-    if conditions in (NORMAL, DATA):
-        return "normal" if conditions == NORMAL else "data on disk"
+    if conditions == NORMAL or conditions in _OF_NODES:
+        return _OF_NODES[conditions][2] if conditions in _OF_NODES else "normal"
     return " + ".join(
         its.component(Losses).situations[part].name
         if part in its.component(Losses).situations
@@ -593,4 +602,4 @@ def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
 def _label(layout: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
     mark = "buy " if layout is sizing.chosen else ""
     words = textwrap.wrap(f"{mark}{in_words(layout, its)}", _LABEL)
-    return f"{'<br>'.join(words)}<br>{look.small(f'{layout.cost:,.0f} {sizing.currency}')}"
+    return f"{'<br>'.join(words)}<br>{look.small(f'{layout.cost:,.0f} {sizing.price_unit}')}"

@@ -112,11 +112,9 @@ class _Writer:
 
     def prices(self) -> None:
         """Write the bill: prices are inputs, and all sums of the workbook follow them."""
-        currency = self.proposal.sizing.currency
+        unit = self.proposal.sizing.price_unit
         sheet, row = self.inputs(PRICES, [34, 14, 18, 18], "Price of the layout")
-        prices = (
-            ["Counts as", "Machines"] if currency == MACHINES else [f"Price of one, {currency}", f"Price, {currency}"]
-        )
+        prices = ["Counts as", "Machines"] if unit == MACHINES else [f"Price of one, {unit}", f"Price, {unit}"]
         self.heads(sheet, row, ["Machine", "Number", *prices])
         first = row + 1
         for each in self.proposal.bill:

@@ -42,7 +42,7 @@ def demand_texts(path: Path, demand: Demand, scenario: Scenario, texts: Mapping[
     from capplan.planner.demand.forecast import offered
 
     found = offered(demand, type(scenario), _has_tls(scenario, texts))
-    if "mix" not in found:
+    if not demand.stated and "mix" not in found:
         say(f"the mix of requests in {path} has no effect: this system has one kind of session")
     if demand.connections is not None and "reconnects" not in found:
         say(f"[connections] in {path} has no effect without client links that TLS encrypts")
@@ -176,9 +176,9 @@ def _take_demand(ctx: Any, chosen: type[Scenario] | None) -> None:
 
 def _taken(scenario: type[Scenario], parameters: dict[str, Any]) -> dict[str, Any]:
     """Remove the scenario's options from a command's parameters; return those that were given, by field."""
-    options = options_of(scenario)
-    taken = {field: parameters.pop(field, None) for field in options}
-    return {field: _recorded(field, value) for field, value in taken.items() if value is not None and value != ()}
+    taken = {field: parameters.pop(field, None) for field in (*options_of(scenario), *scenario.STATEMENT)}
+    given = {field: _recorded(field, value) for field, value in taken.items() if value is not None and value != ()}
+    return scenario.of_statement(given, flag)
 
 
 def _recorded(field: str, value: Any) -> Any:
@@ -239,7 +239,7 @@ def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
     """Return a scenario's options as click parameters."""
     hints = get_type_hints(scenario)
     declared = [_parameter(name, option, hints[name], ranges) for name, option in options_of(scenario).items()]
-
+    declared += [_parameter(name, option, str | None, False) for name, option in scenario.STATEMENT.items()]
     return _in_click(declared)
 
 
@@ -312,13 +312,13 @@ def _refuse_foreign(scenario: type[Scenario] | None, option: str) -> None:
     """Refuse an option that belongs to other systems only, naming them; a network has no such options."""
     name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
     scenarios: dict[str, type[Scenario]] = {each.name: each.scenario for each in every_system()}
-    others = [its for its, kind in scenarios.items() if name in options_of(kind)]
+    others = [its for its, kind in scenarios.items() if name in {**options_of(kind), **kind.STATEMENT}]
     if not others:
         return
     whose = listed(others)
     if scenario is None:
         raise InputError(f"{option} is an option of {whose}, and the target is a network: change the file instead")
-    own = ", ".join(map(flag, options_of(scenario)))
+    own = ", ".join(map(flag, (*options_of(scenario), *scenario.STATEMENT)))
     its_name = defaults_of(scenario)["system"]
     for field, known in options_of(scenario).items():
         if name in known.instead_of:

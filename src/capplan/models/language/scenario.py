@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, TypeVar, get_type_hints
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 from pydantic import BeforeValidator
 
@@ -76,9 +77,31 @@ class Scenario(Construct):
         Objectives, such as `acct.p99<20ms`.
     """
 
+    STATEMENT: ClassVar[Mapping[str, Option]] = MappingProxyType({})
+    """Options and keys of files that people may give in place of fields; see `of_statement`."""
+
     system: str
     tps: Number | None
     slo: tuple[str, ...]
+
+    @classmethod
+    def of_statement(cls, given: Mapping[str, Any], shown: Callable[[str], str] = str) -> dict[str, Any]:
+        """Return what was given, with the fields that follow in place of the names in `STATEMENT`.
+
+        Parameters
+        ----------
+        given : mapping
+            Values or texts by name.
+        shown : function
+            Returns a name as the user wrote it, for messages.
+
+        Raises
+        ------
+        InputError
+            If a value cannot be read, or a field is given, too.
+        """
+        del shown
+        return dict(given)
 
     @classmethod
     def in_messages(cls) -> str:
@@ -167,7 +190,7 @@ def with_units(scenario: type[Scenario], tables: Mapping[str, Any]) -> dict[str,
     InputError
         If such a key has no number, a text cannot be read, or two keys exclude each other.
     """
-    found, keys = dict(tables), unit_keys(scenario)
+    found, keys = scenario.of_statement(tables), unit_keys(scenario)
     for key, (field, unit) in keys.items():
         if key not in found:
             continue

@@ -9,19 +9,21 @@ import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from capplan.answers.results import Band, Parts
 from capplan.errors import InputError
+from capplan.models.cassandra import storage
 from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import read
 from capplan.models.language.units import (
     READ_SHARE,
     FloatArray,
+    PerSecond,
     Positive,
     PositiveSeconds,
     Seconds,
@@ -149,10 +151,8 @@ class Assumption:
 INTERIM_S = 600.0
 BOOT_SHARES = ((5.0, 15.0, 0.2), (15.0, 45.0, 0.5), (45.0, 90.0, 0.3))
 """From, to (s) and share of the devices that have booted in between."""
-HEADROOM = {"STCS": 0.5, "LCS": 0.1}
-"""Share of the disk that compaction needs free, by strategy."""
-COMPRESSION = Between(0.25, 0.75)
-USABLE = Between(0.9, 0.9)
+COMPRESSION = Between(*storage.COMPRESSION)
+USABLE = Between(storage.USABLE, storage.USABLE)
 BUSY_SHARE = Between(0.08, 0.15)
 
 SOURCES = {
@@ -168,6 +168,8 @@ SOURCES = {
     "data.compaction": "Apache Cassandra documentation: STCS is the default compaction strategy",
     "data.headroom.STCS": "DataStax support FAQ on STCS: half of the disk in the worst case",
     "data.headroom.LCS": "J. Ellis, Leveled compaction in Apache Cassandra (2011): at most 10 % of obsolete rows",
+    "data.headroom.TWCS": "Apache Cassandra documentation on TWCS: a window is compacted at a time, of 20 to 30",
+    "data.headroom.UCS": "Apache Cassandra documentation on UCS: at least four shards, two compacted at once",
     "data.compression": "DataStax documentation: 2x to 4x smaller (Cassandra 2.2), 25 to 33 % smaller (DSE 5.1)",
     "data.usable": "DataStax documentation of Cassandra 1.2, usable disk capacity: formatting takes 10 %",
 }
@@ -329,9 +331,9 @@ class Data(Construct):
     compression
         Size on disk over uncompressed size; 0.25 to 0.75 by default.
     compaction
-        Compaction strategy, `STCS` or `LCS`; STCS by default.
+        Compaction strategy: `STCS` (by default), `LCS`, `TWCS` or `TWCS:1d`, `UCS` or `UCS:L10`.
     headroom
-        Share of the disk that compaction needs free; by default 50 % with STCS, 10 % with LCS.
+        Share of the disk that compaction needs free; by default 50 % with STCS, 10 % with LCS, and a window with TWCS.
     disk_gib
         Size of the disk of a Cassandra node, GiB.
     usable
@@ -348,7 +350,7 @@ class Data(Construct):
     rows: Counts | None = None
     subscriber_bytes: Sizes | None = None
     compression: Shares | None = None
-    compaction: Literal["STCS", "LCS"] | None = None
+    compaction: Annotated[str, AfterValidator(lambda text: storage.read_compaction(text).text)] | None = None
     headroom: Shares | None = None
     disk_gib: Positive | None = None
     usable: Shares | None = None
@@ -360,7 +362,7 @@ class Data(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Demand(Construct):
-    """The load that subscribers put on a service.
+    """The load on a service: that of subscribers, or reads and writes per second.
 
     Attributes
     ----------
@@ -368,8 +370,10 @@ class Demand(Construct):
         Subscribers today, such as `3_000_000` or `3M`.
     busy_hour
         What each does in the busy hour.
+    reads, writes
+        Reads and writes per second today, such as `10k/s`, instead of subscribers and what they do.
     growth
-        Growth of the subscribers per year, such as `20%`, or a low and a high end.
+        Growth of the load per year, such as `20%`, or a low and a high end.
     years
         Planned time.
     reattach
@@ -382,11 +386,14 @@ class Demand(Construct):
     Raises
     ------
     InputError
-        If a table contradicts itself, or the planned time is out of range.
+        If a table contradicts itself, neither subscribers nor rates are given or both, or the planned time is out of
+        range.
     """
 
-    subscribers: Annotated[Positive, _READ_COUNT]
-    busy_hour: BusyHour
+    subscribers: Annotated[Positive | None, _READ_COUNT] = None
+    busy_hour: BusyHour | None = None
+    reads: PerSecond | None = None
+    writes: PerSecond | None = None
     growth: Growth = NO_GROWTH
     years: Annotated[float, Field(ge=0, le=50)] = 0.0
     reattach: Reattach = Reattach()
@@ -396,6 +403,61 @@ class Demand(Construct):
     def __post_init__(self) -> None:
         if self.years and self.growth is NO_GROWTH:
             raise InputError(f"years = {self.years:g} has no effect without growth: add one such as growth = '20%'")
+        if not self.stated:
+            for name in ("subscribers", "busy_hour"):
+                if getattr(self, name) is None:
+                    raise InputError(
+                        f"{name} is missing: give subscribers and busy_hour, or reads and writes per second"
+                    )
+            return
+        if not self.reads_per_s + self.writes_per_s:
+            raise InputError("reads and writes are both 0: give a rate above 0, such as writes = '10k/s'")
+        data = self.data or Data(row_bytes=Between(1.0, 1.0), retention_s=0.0)
+        names = ("subscribers", "busy_hour", "connections")
+        beside = [name for name in names if getattr(self, name) is not None]
+        beside += ["reattach"] * (self.reattach != Reattach())
+        beside += [f"data.{name}" for name in ("rows", "subscriber_bytes") if getattr(data, name) is not None]
+        if beside:
+            raise InputError(f"{beside[0]} is about subscribers, and reads and writes give the load: leave one out")
+
+    @property
+    def stated(self) -> bool:
+        """Whether rates are given, and no subscribers."""
+        return self.reads is not None or self.writes is not None
+
+    @property
+    def reads_per_s(self) -> float:
+        """Stated reads per second today."""
+        return float(np.max(self.reads or 0.0))
+
+    @property
+    def writes_per_s(self) -> float:
+        """Stated writes per second today."""
+        return float(np.max(self.writes or 0.0))
+
+    @property
+    def amount(self) -> float:
+        """What grows: subscribers today, or 1 where rates are stated."""
+        return float(np.max(self.subscribers or 1.0))
+
+    @property
+    def hour(self) -> BusyHour:
+        """The busy hour of subscribers.
+
+        Raises
+        ------
+        InputError
+            If there are none.
+        """
+        if self.busy_hour is None:
+            raise InputError("the demand has reads and writes per second, and no subscribers")
+        return self.busy_hour
+
+    @property
+    def keep_s(self) -> float:
+        """How long rows are kept, seconds; 0 without data."""
+        length_s = 0.0 if self.busy_hour is None else float(self.busy_hour.length_s)
+        return 0.0 if self.data is None else length_s + float(self.data.retention_s)
 
     @property
     def months(self) -> float:
@@ -416,7 +478,9 @@ def read_demand(path: str | Path) -> Demand:
 
 def assumptions(demand: Demand) -> tuple[Assumption, ...]:
     """Return the relevant inputs that the file leaves out, with the sources of their defaults."""
-    hour, again, connections = demand.busy_hour, demand.reattach, demand.connections
+    if demand.stated:
+        return _assumed([] if demand.data is None else _of_data(demand.data, demand))
+    hour, again, connections = demand.hour, demand.reattach, demand.connections
     booted = ", ".join(f"{share:.0%} in {from_s:g} to {to_s:g} s" for from_s, to_s, share in BOOT_SHARES)
     left_out = [
         ("busy_hour.interim_s", hour.interim_s is None and hour.interim_updates is None, f"{INTERIM_S:g}"),
@@ -426,22 +490,30 @@ def assumptions(demand: Demand) -> tuple[Assumption, ...]:
         ("reattach.window_s", again.window_s is None, "1"),
         ("reattach.boot", not again.boot, booted),
         ("connections.within_s", connections is not None and connections.within_s is None, "10"),
-        *([] if demand.data is None else _of_data(demand.data, hour)),
+        *([] if demand.data is None else [_of_day(hour), ("data.rows", demand.data.rows is None, "1")]),
+        *([] if demand.data is None else _of_data(demand.data, demand)),
     ]
+    return _assumed(left_out)
+
+
+def _assumed(left_out: list[tuple[str, bool, str]]) -> tuple[Assumption, ...]:
     return tuple(
-        Assumption(key.removesuffix(".STCS").removesuffix(".LCS"), value, SOURCES[key])
+        Assumption("data.headroom" if key.startswith("data.headroom") else key, value, SOURCES[key])
         for key, missing, value in left_out
         if missing
     )
 
 
-def _of_data(data: Data, hour: BusyHour) -> list[tuple[str, bool, str]]:
-    strategy = data.compaction or "STCS"
+def _of_day(hour: BusyHour) -> tuple[str, bool, str]:
+    return ("busy_hour.share_of_day", hour.share_of_day is None, f"{BUSY_SHARE.low:.0%} to {BUSY_SHARE.high:.0%}")
+
+
+def _of_data(data: Data, demand: Demand) -> list[tuple[str, bool, str]]:
+    strategy = storage.read_compaction(data.compaction or "STCS")
+    free = strategy.free(demand.keep_s)
     return [
-        ("busy_hour.share_of_day", hour.share_of_day is None, f"{BUSY_SHARE.low:.0%} to {BUSY_SHARE.high:.0%}"),
-        ("data.rows", data.rows is None, "1"),
         ("data.compression", data.compression is None, f"{COMPRESSION.low:g} to {COMPRESSION.high:g}"),
         ("data.compaction", data.compaction is None and data.headroom is None, "STCS"),
-        (f"data.headroom.{strategy}", data.headroom is None, f"{HEADROOM[strategy]:.0%}"),
+        (f"data.headroom.{strategy.text.partition(':')[0]}", data.headroom is None, f"{free:.0%}"),
         ("data.usable", data.usable is None, f"{USABLE.low:.0%}"),
     ]

@@ -17,6 +17,7 @@ from capplan.errors import InputError
 from capplan.layout.components import MeasuredRange, Ratios
 from capplan.layout.fitted_file import Fitted
 from capplan.models.cassandra.encryption import LINKS, in_order
+from capplan.models.cassandra.storage import GIB, fullest, read_compaction
 from capplan.models.language.scenario import S, Scenario, changed, options_of
 from capplan.models.language.traffic import mix_text
 from capplan.models.language.units import FloatArray
@@ -26,7 +27,6 @@ from capplan.planner.demand.demand import (
     COMPRESSION,
     DAY_S,
     DRAWS,
-    HEADROOM,
     HOUR_S,
     INTERIM_S,
     USABLE,
@@ -126,7 +126,7 @@ def session_requests(hour: BusyHour) -> SessionRequests:
 def grown(demand: Demand, months: float | None = None) -> float:
     """Return the number of subscribers after some months of median growth; by default at the planned time."""
     years = (demand.months if months is None else months) / 12
-    return float(demand.subscribers) * float((1 + growth_per_year(demand)) ** years)
+    return demand.amount * float((1 + growth_per_year(demand)) ** years)
 
 
 def growth_per_year(demand: Demand) -> float:
@@ -137,12 +137,14 @@ def growth_per_year(demand: Demand) -> float:
 
 def starts_per_s(demand: Demand, subscribers: float) -> float:
     """Return the rate of session starts per second."""
-    return subscribers * float(demand.busy_hour.sessions) / HOUR_S
+    return subscribers * float(demand.hour.sessions) / HOUR_S
 
 
 def busy_hour_rates(demand: Demand, subscribers: float) -> ClassRates:
-    """Return the rates in the busy hour at a number of subscribers."""
-    starts, each = starts_per_s(demand, subscribers), session_requests(demand.busy_hour)
+    """Return the rates in the busy hour at a number of subscribers, or at that many times the stated rates."""
+    if demand.stated:
+        return ClassRates((demand.reads_per_s + demand.writes_per_s) * subscribers, 0.0, 0.0)
+    starts, each = starts_per_s(demand, subscribers), session_requests(demand.hour)
     made = demand.connections
     anew = 0.0 if made is None or made.lifetime_s is None else float(made.count) / float(made.lifetime_s)
     return rates(starts * each.auth, starts * each.acct, anew)
@@ -244,7 +246,7 @@ def reattach(demand: Demand, subscribers: float) -> ReattachStorm:
     -------
     ReattachStorm
     """
-    storm, asked, hour = _storm(demand, subscribers), demand.reattach, demand.busy_hour
+    storm, asked, hour = _storm(demand, subscribers), demand.reattach, demand.hour
     window = float(asked.window_s or 1.0)
     start = _begin_of_peak(storm, window)
     peak = RatesAt(start, start + window, storm.between(start, start + window))
@@ -288,8 +290,8 @@ def _storm(demand: Demand, subscribers: float) -> _Storm:
         times += [start, end]
         shares += [shares[-1], shares[-1] + part]
     return _Storm(
-        devices=share * starts_per_s(demand, subscribers) * float(demand.busy_hour.length_s),
-        auth_requests=float(demand.busy_hour.authentication_requests or 1.0),
+        devices=share * starts_per_s(demand, subscribers) * float(demand.hour.length_s),
+        auth_requests=float(demand.hour.authentication_requests or 1.0),
         connections=0.0 if connections is None else float(connections.count),
         besides=rates((1 - share) * usual.auth_per_s, (1 - share) * usual.acct_per_s, usual.handshakes_per_s),
         boot_s=np.array(times),
@@ -312,7 +314,6 @@ def _over_time(storm: _Storm, window: float) -> tuple[RatesAt, ...]:
     return tuple(RatesAt(start, start + step, storm.between(start, start + step)) for start in starts)
 
 
-GIB = 2.0**30
 _MONTHS = 12
 # Numbers of the uncertain inputs, each with draws of its own.
 GROWTH, _BUSY, _ROWS, _ROW_BYTES, _SUBSCRIBER, _COMPRESSION, _HEADROOM, _USABLE, _CAPACITY = range(9)
@@ -353,22 +354,28 @@ def volume(demand: Demand, data: Data, seed: int = 1) -> Volume:
     -------
     Volume
     """
-    hour = demand.busy_hour
-    kept_s = float(hour.length_s) + float(data.retention_s)
-    busy_per_s = float(demand.subscribers) * float(hour.sessions) / HOUR_S
-    daily_per_s = busy_per_s * HOUR_S / ((hour.share_of_day or BUSY_SHARE).draws(seed, _BUSY, 1.0) * DAY_S)
-    sessions = np.maximum(busy_per_s * min(kept_s, HOUR_S), daily_per_s * kept_s)
-    rows = (data.rows or Between(1.0, 1.0)).draws(seed, _ROWS)
-    content = sessions * rows * data.row_bytes.draws(seed, _ROW_BYTES)
+    strategy, keep_s = read_compaction(data.compaction or "STCS"), demand.keep_s
+    content = _rows(demand, data, strategy.kept_s(keep_s), seed) * data.row_bytes.draws(seed, _ROW_BYTES)
     if data.subscriber_bytes is not None:
-        content = content + float(demand.subscribers) * data.subscriber_bytes.draws(seed, _SUBSCRIBER)
-    usual = HEADROOM[data.compaction or "STCS"]
+        content = content + demand.amount * data.subscriber_bytes.draws(seed, _SUBSCRIBER)
+    usual = strategy.free(keep_s)
     free = (data.headroom or Between(usual, usual)).draws(seed, _HEADROOM, 0.99)
     return Volume(
         data_gib=content * (data.compression or COMPRESSION).draws(seed, _COMPRESSION, 1.0) / GIB,
         growth_factor=growth_factors(demand.growth, seed, GROWTH),
         room=(data.usable or USABLE).draws(seed, _USABLE, 1.0) * (1 - free),
     )
+
+
+def _rows(demand: Demand, data: Data, kept_s: float, seed: int) -> FloatArray:
+    """Return the rows of today's load that are kept, once (draws,); stated rates are taken for those of all day."""
+    if demand.stated:
+        return np.full(DRAWS, demand.writes_per_s * kept_s)
+    busy_per_s = starts_per_s(demand, demand.amount)
+    share_of_day = (demand.hour.share_of_day or BUSY_SHARE).draws(seed, _BUSY, 1.0)
+    daily_per_s = busy_per_s * HOUR_S / (share_of_day * DAY_S)
+    sessions = np.maximum(busy_per_s * min(kept_s, HOUR_S), daily_per_s * kept_s)
+    return sessions * (data.rows or Between(1.0, 1.0)).draws(seed, _ROWS)
 
 
 def total_gib(found: Volume, months: float = 0.0) -> Band:
@@ -448,11 +455,6 @@ def months_to_grow(factor: FloatArray, growth_factor: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         months = _MONTHS * np.log(factor) / yearly
     return np.where(factor <= 1, 0.0, np.where(yearly > 0, months, np.inf))
-
-
-def fullest(nodes_by_dc: Sequence[int], rf_by_dc: Sequence[int]) -> float:
-    """Return the share of one copy of the data that the fullest node stores."""
-    return max(rf / nodes for nodes, rf in zip(nodes_by_dc, rf_by_dc, strict=True) if nodes)
 
 
 def _grown(found: Volume, months: float) -> FloatArray:
@@ -557,13 +559,13 @@ class Forecast(VerbAnswer):
     Attributes
     ----------
     subscribers_today
-        Subscribers today.
+        Subscribers today; null where the file states rates, as all that is about subscribers and their sessions.
     subscribers
         Subscribers at the planned time.
     years
         Planned time.
     growth_per_year
-        Growth of the subscribers.
+        Growth of the load.
     starts_per_s
         Sessions that start per second in the busy hour at the planned time.
     open_sessions
@@ -597,15 +599,15 @@ class Forecast(VerbAnswer):
     SCHEMA = "capplan.demand/1"
     UNBOUNDED = UNBOUNDED_BANDS
 
-    subscribers_today: float
-    subscribers: float
+    subscribers_today: float | None
+    subscribers: float | None
     years: float
     growth_per_year: Band
-    starts_per_s: float
-    open_sessions: float
-    session: SessionRequests
+    starts_per_s: float | None
+    open_sessions: float | None
+    session: SessionRequests | None
     busy_hour: ClassRates
-    reattach: ReattachStorm
+    reattach: ReattachStorm | None
     months: tuple[Month, ...]
     layout: Layout | None
     disk_needed_gib: Band | None
@@ -636,23 +638,24 @@ def forecast(demand: Demand, layout: Layout | None = None, seed: int = 1) -> For
     found = None if demand.data is None else volume(demand, demand.data, seed)
     usual = busy_hour_rates(demand, subscribers)
     fits = () if layout is None else tuple(_fits(demand, layout, found, seed))
+    there = not demand.stated
     return Forecast(
-        subscribers_today=float(demand.subscribers),
-        subscribers=subscribers,
+        subscribers_today=demand.amount if there else None,
+        subscribers=subscribers if there else None,
         years=demand.years,
         growth_per_year=band_of(growth_factors(demand.growth, seed, GROWTH) - 1),
-        starts_per_s=starts_per_s(demand, subscribers),
-        open_sessions=subscribers * demand.busy_hour.open_sessions,
-        session=session_requests(demand.busy_hour),
+        starts_per_s=starts_per_s(demand, subscribers) if there else None,
+        open_sessions=subscribers * demand.hour.open_sessions if there else None,
+        session=session_requests(demand.hour) if there else None,
         busy_hour=usual,
-        reattach=reattach(demand, subscribers),
+        reattach=reattach(demand, subscribers) if there else None,
         months=tuple(_month(demand, layout, found, seed, month) for month in _times(demand.months)),
         layout=layout,
         disk_needed_gib=None
         if layout is None or found is None
         else disk_gib_per_node(found, layout.cass_nodes, layout.rf, demand.months),
         reattach_served_s=None
-        if layout is None
+        if layout is None or not there
         else served_after_s(demand, subscribers, layout.reattach_capacity.value),
         fits=fits,
         answer=answer(max((each.risk for each in fits), default=0.0)),
@@ -677,12 +680,12 @@ def _month(demand: Demand, layout: Layout | None, found: Volume | None, seed: in
 
 def _rate(demand: Demand, seed: int, month: float) -> Band:
     factors = growth_factors(demand.growth, seed, GROWTH) ** (month / 12)
-    return band_of(busy_hour_rates(demand, float(demand.subscribers)).total_per_s * factors)
+    return band_of(busy_hour_rates(demand, demand.amount).total_per_s * factors)
 
 
 def _fits(demand: Demand, layout: Layout, found: Volume | None, seed: int) -> Iterator[Fit]:
     growth = growth_factors(demand.growth, seed, GROWTH)
-    today = busy_hour_rates(demand, float(demand.subscribers)).total_per_s
+    today = busy_hour_rates(demand, demand.amount).total_per_s
     yield Fit(
         what="rate",
         limit=layout.capacity,
@@ -712,7 +715,9 @@ def _highest(growth_factor: FloatArray, demand: Demand) -> FloatArray:
 
 def contradicted(demand: Demand, scenario: type[Scenario]) -> tuple[str, ...]:
     """Return the options of a scenario class that conflict with a demand."""
-    others = ("mix",) if demand.connections is None else ("mix", "reconnects")
+    others: tuple[str, ...] = ("mix",) if demand.connections is None else ("mix", "reconnects")
+    if demand.stated:
+        others = ("read_fraction",) if demand.data is None else ("read_fraction", *_OF_DATA)
     return (*rate_fields(scenario), *(name for name in others if name in options_of(scenario)))
 
 
@@ -733,12 +738,16 @@ def offered(demand: Demand, scenario: type[Scenario], client_tls: bool) -> dict[
     Returns
     -------
     dict of str
-        `mix` only for systems with one, `reconnects` only with connections that take handshakes.
+        `mix` only for systems with one, `reconnects` only with connections that take handshakes. Of stated rates, the
+        share of reads, bytes of a row and how long rows are kept, for systems that know them.
     """
     known = options_of(scenario)
-    rates, session = busy_hour_rates(demand, grown(demand)), session_requests(demand.busy_hour)
+    rates = busy_hour_rates(demand, grown(demand))
     mean = "tps_mean" if "tps_mean" in known else "tps"
     found = {mean: _number(rates.total_per_s)}
+    if demand.stated:
+        return found | {name: text for name, text in _stated(demand) if name in known}
+    session = session_requests(demand.hour)
     if "mix" in known:
         found["mix"] = mix_text({"auth": float(f"{session.auth:.4g}"), "acct": float(f"{session.acct:.4g}")})
     if "reconnects" in known and demand.connections is not None and client_tls:
@@ -746,6 +755,20 @@ def offered(demand: Demand, scenario: type[Scenario], client_tls: bool) -> dict[
         statements = scenario(**mixed).statements_per_request()
         found["reconnects"] = _number(min(rates.handshakes_per_request / statements, 1.0))
     return found
+
+
+_OF_DATA = ("row_bytes", "keep", "compaction")
+
+
+def _stated(demand: Demand) -> Iterator[tuple[str, str]]:
+    """Yield what stated rates and their data set, by option."""
+    yield "read_fraction", _number(demand.reads_per_s / (demand.reads_per_s + demand.writes_per_s))
+    if demand.data is not None:
+        yield "row_bytes", _number(math.sqrt(math.prod(demand.data.row_bytes)))
+        if demand.keep_s:
+            yield "keep", f"{_number(demand.keep_s)}s"
+        if demand.data.compaction is not None:
+            yield "compaction", demand.data.compaction
 
 
 def with_demand(scenario: S, demand: Demand | None) -> S:
@@ -763,7 +786,9 @@ def with_demand(scenario: S, demand: Demand | None) -> S:
         return scenario
     tls = has_client_tls(getattr(scenario, "encryption", None), getattr(scenario, "vpn", None))
     found = offered(demand, kind, tls)
-    return changed(scenario, **{name: text for name, text in found.items() if getattr(scenario, name) is None})
+    if not demand.stated:  # what a scenario says of the mix and of reconnects stays
+        found = {name: text for name, text in found.items() if getattr(scenario, name) is None}
+    return changed(scenario, **found)
 
 
 def has_client_tls(encryption: str | None, vpn: str | None) -> bool:
@@ -801,8 +826,10 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
         raise InputError(f"{scenario.system} has no Cassandra nodes of its own, so data cannot be laid out over them")
     tls = has_client_tls(getattr(scenario, "encryption", None), getattr(scenario, "vpn", None))
     usual = offered(demand, type(scenario), tls)
-    storm = {"mix": mix_text({"auth": float(demand.busy_hour.authentication_requests or 1.0), "acct": 1.0})}
     words, capacity = _carried(scenario, usual, fitted)
+    storm = {}
+    if "mix" in usual:
+        storm["mix"] = mix_text({"auth": float(demand.hour.authentication_requests or 1.0), "acct": 1.0})
     return Layout(
         words=words,
         cass_nodes=nodes[0],
@@ -815,6 +842,6 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
 
 def _carried(scenario: Scenario, options: Mapping[str, str], fitted: Fitted | None) -> tuple[str, Band]:
     """Return a layout in words, and the mean rate that it sustains with the demand's mix and new connections."""
-    work = {name: text for name, text in options.items() if name in ("mix", "reconnects")}
+    work = {name: text for name, text in options.items() if name in ("mix", "reconnects", "read_fraction", "row_bytes")}
     case = resolve(changed(scenario, **work), fitted)
     return case.system.layout(case.scenario, case.values), peak_and_mean(case).mean_tps

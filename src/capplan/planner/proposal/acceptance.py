@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from capplan.answers.results import rounded
+from capplan.answers.verdict import RESOURCES
 from capplan.layout.case import Case
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.measured import REPEAT
 from capplan.planner.next_test import Hours
 from capplan.planner.proposal.proposal import AcceptanceRun, AcceptanceTest
-from capplan.planner.size.search import DATA
 from capplan.planner.size.sizing import SizedLayout, steady
 
 _NORMAL = 1.645  # standard deviations to an end of a 90 % band
@@ -40,7 +40,7 @@ def acceptance_test(case: Case[Any], planned_tps: float, layout: SizedLayout) ->
         runs=tuple(
             AcceptanceRun(each.conditions, planned_tps, steady(1 - each.risk))
             for each in layout.safety
-            if each.conditions != DATA
+            if each.conditions not in RESOURCES
         ),
         minutes=60 * Hours().run,
         most_dropped=MAX_DROP_RATE,

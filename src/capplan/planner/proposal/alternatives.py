@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from capplan.answers.verdict import NORMAL
+from capplan.answers.verdict import NORMAL, RESOURCES
 from capplan.errors import InputError
 from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
@@ -22,7 +22,6 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.predict.capacity import Relations
 from capplan.planner.proposal.proposal import Option
 from capplan.planner.size.search import (
-    DATA,
     Family,
     FamilyResult,
     Numbers,
@@ -67,7 +66,7 @@ class _Options:
         chosen = result.best
         self.sizing, self.chosen = sizing, chosen
         self.its: System[Any] = system(base.system)
-        self.own = tuple(word for word in sizing.situations if word not in (NORMAL, DATA))
+        self.own = tuple(word for word in sizing.situations if word not in (NORMAL, *RESOURCES))
         self.every = (*self.own, *(word for word in self.its.component(Losses).kinds if word not in self.own))
         self.target = SizingTarget(
             base,

@@ -47,6 +47,8 @@ class Asked:
         Values of other fields that were searched, by field.
     currency
         Currency of the prices; `machines` where each machine counts as one.
+    period
+        What they are for: `once`, `hour`, `month` or `year`; empty where each machine counts as one.
     prices
         Price of a machine, by kind; null where each counts as one.
     shapes
@@ -71,6 +73,7 @@ class Asked:
     sized: Mapping[str, tuple[int, int]]
     families: Mapping[str, tuple[Any, ...]]
     currency: str
+    period: str
     prices: Mapping[str, float] | None
     shapes: Mapping[str, Any] | None
     cells: tuple[int, ...]

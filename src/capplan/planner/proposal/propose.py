@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from capplan.answers.results import STATISTICS, Band, plain, rounded
+from capplan.answers.verdict import DATA, RESOURCES
 from capplan.calibration.tables.scores import BacktestRow
 from capplan.errors import InputError
 from capplan.layout.case import Case
@@ -55,7 +56,7 @@ from capplan.planner.proposal.proposal import (
     Provenance,
     YearOfGrowth,
 )
-from capplan.planner.size.search import DATA, disks_of
+from capplan.planner.size.search import disks_of
 from capplan.planner.size.size import SizingQuestion, months_of_rate, size_families
 from capplan.planner.size.sizing import SizedLayout, Sizing, chosen_scenario, nothing_found
 from capplan.planner.sweep import AnalyticPoints
@@ -173,7 +174,7 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
 
 
 def _mass_return(demand: Demand | None, scenario: Scenario, fitted: Fitted, cells: int) -> MassReturn | None:
-    if demand is None:
+    if demand is None or demand.stated:
         return None
     return mass_return(demand, cells * layout_of(demand, scenario, fitted).reattach_capacity.value)
 
@@ -211,7 +212,8 @@ def asked(question: ProposalQuestion) -> Asked:
         scenario=given,
         sized=dict(its.sized),
         families={name: tuple(values) for name, values in its.families.items()},
-        currency=its.prices.currency if its.shapes is None else its.shapes.currency,
+        currency=its.unit[0],
+        period=its.unit[1],
         prices=its.prices.each,
         shapes=None if its.shapes is None else plain(its.shapes),
         demand=None if its.demand is None else plain(its.demand),
@@ -241,7 +243,7 @@ def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) ->
             return months_of_rate(disks, sizing.planned_tps, held_tps)
         return Band.exactly(_MONTHS * math.log(held_tps / sizing.offered_tps) / math.log1p(sizing.growth_per_year))
 
-    rates = sorted((each for each in layout.safety if each.conditions != DATA), key=lambda each: each.held_tps)
+    rates = sorted((each for each in layout.safety if each.conditions not in RESOURCES), key=lambda each: each.held_tps)
     found = [FitsUntil(RATE, each.conditions, each.held_tps, months(each.held_tps)) for each in rates]
     disk = next((each for each in layout.safety if each.conditions == DATA), None)
     if layout.months_of_data is not None and disk is not None:
@@ -256,9 +258,8 @@ def _places(its: System[Any], scenario: Scenario) -> tuple[Place, ...]:
 
 
 def _bill(its: System[Any], layout: SizedLayout, question: SizingQuestion) -> tuple[MachineCount, ...]:
-    prices: Mapping[str, float] = question.prices.each or dict.fromkeys(layout.machines, 1.0)
-    if question.shapes is not None:
-        prices = {kind: question.shapes.shapes[kind][name].price for kind, name in layout.shapes.items()}
+    given = question.prices if question.shapes is None else question.shapes.prices(layout.shapes)
+    prices: Mapping[str, float] = given.each or dict.fromkeys(layout.machines, 1.0)
     return tuple(
         MachineCount(
             kind, its.component(Machines).kinds[kind].name, count, prices.get(kind, 0.0), layout.shapes.get(kind, "")

@@ -11,6 +11,7 @@ from capplan.answers.condition import Condition, Consequence, Unmeasured
 from capplan.layout.components import Machines
 from capplan.models.language.scenario import changed
 from capplan.planner.conditions import by_risk, decisive, unmeasured
+from capplan.planner.node_needs import node_load
 from capplan.planner.size.search import Candidate, Family, FamilyResult, SizingTarget, confirmed, search_of
 from capplan.planner.size.sizing import SizedLayout
 from capplan.planner.sustained import JudgingEngine
@@ -109,7 +110,10 @@ def _margin(
     search = search_of(_target_at(target, about, value), its.family)
     search.relations = its.relations
     layout = search.strains(numbers)
-    if not target.base.slo and target.disks is None and not isinstance(layout, str):
+    if isinstance(layout, str):
+        return -math.inf
+    load = node_load(layout[0], search.target.offered_per_s, target.seed)
+    if not target.base.slo and target.disks is None and (load is None or not load.limits):
         return -max(each.shortfall(target.confidence) for each in layout[1].values())
     candidate = search.at(numbers)
     if isinstance(candidate, str):

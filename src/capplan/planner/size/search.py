@@ -18,17 +18,19 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from capplan.answers.results import Band
-from capplan.answers.verdict import NORMAL
+from capplan.answers.verdict import DATA, NORMAL
 from capplan.errors import InputError
 from capplan.layout.case import Case
 from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.notes import Notes
 from capplan.layout.uncertainty import Uncertainty
+from capplan.models.cassandra.storage import NodeLoad, fullest
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
 from capplan.planner.demand.demand import Demand, growth_factors
-from capplan.planner.demand.forecast import GROWTH, Volume, fullest, months_until, volume
+from capplan.planner.demand.forecast import GROWTH, Volume, months_until, volume
+from capplan.planner.node_needs import limited, node_load, node_needs, risk_of
 from capplan.planner.predict.capacity import Relations
 from capplan.planner.size.machines import Prices
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, steady
@@ -44,8 +46,6 @@ from capplan.planner.sustained import (
 )
 from capplan.systems.registry import resolve, system
 
-DATA = "data"
-"""The word of the situation in which data must fit on the disks."""
 DISK = "disk"
 """What limits it."""
 
@@ -150,7 +150,9 @@ class SizingTarget:
         return replace(self, offered_per_s=self.offered_per_s / cells)
 
     def case(self, scenario: Scenario) -> Case[Any]:
-        """Return the case of a layout at the target's rate."""
+        """Return the case of a layout at the target's rate, which says how much data there are."""
+        if scenario.tps is not None:
+            scenario = changed(scenario, tps=self.offered_per_s)
         return resolve(scenario, self.fitted, self.seed).at(self.offered_per_s)
 
     def strains(self, scenario: Scenario) -> Strains:
@@ -532,6 +534,7 @@ class Search:
         """Return the highest risk over the conditions, stopping once the layout is refused."""
         (scenario, every), accepted = layout, self.target.accepted_risk
         highest = 0.0 if self.disks is None else self.disks.risk(scenario, self.family.cells)
+        highest = max(highest, risk_of(node_load(scenario, self.target.offered_per_s, self.target.seed)))
         if highest > accepted:
             return highest
         self.evaluated.add(numbers)
@@ -728,7 +731,8 @@ class _Sizes:
         if isinstance(layout, str):
             return None
         scenario, every = layout
-        safety = (*(self._safety(each) for each in every.values()), *self._data(scenario))
+        load = node_load(scenario, self.target.offered_per_s, self.target.seed)
+        safety = (*(self._safety(each) for each in every.values()), *self._data(scenario), *self._limited(load))
         need = None if self.disks is None else self.disks.need_gib(scenario, self.family.cells)
         return SizedLayout(
             layout=self.system.layout(scenario, self.system.values(self.target.fitted, scenario)),
@@ -745,7 +749,24 @@ class _Sizes:
             confirmed=any(self.relations.values()),
             disk_gib_per_node=None if need is None else -at_confidence(-need, self.target.confidence),
             months_of_data=None if self.disks is None else self.disks.months(scenario, self.family.cells),
+            node=None if load is None else node_needs(load),
         )
+
+    def _limited(self, load: NodeLoad | None) -> Iterator[Safety]:
+        """Yield the safety of what else nodes have."""
+        of_demand = self.disks is not None and self.disks.disk_gib is not None
+        for each in (one for one in limited(load) if not (of_demand and one.conditions == DATA)):
+            rates = self.target.offered_per_s * self.family.cells * each.times
+            yield Safety(
+                conditions=each.conditions,
+                risk=each.risk,
+                held_tps=steady(at_confidence(rates, self.target.confidence)),
+                capacity_tps=band_of_rates(rates),
+                reached_ms={},
+                limit=each.limit,
+                bottleneck=each.name,
+                guessed=False,
+            )
 
     def _data(self, scenario: Scenario) -> Iterator[Safety]:
         """Yield the safety of the disks if the target has data to store."""

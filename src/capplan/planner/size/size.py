@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from capplan.answers.results import Band
-from capplan.answers.verdict import CONFIDENCE, answer, check_confidence
+from capplan.answers.verdict import CONFIDENCE, RESOURCES, answer, check_confidence
 from capplan.errors import InputError
 from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import DC, Losses
 from capplan.layout.system import System
-from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.scenario import Scenario, changed, defaults_of
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import contradicted, growth_per_year, months_until_rate, with_demand
 from capplan.planner.predict.capacity import objectives_at_a_rate
@@ -34,7 +34,6 @@ from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib
 from capplan.planner.size.reserve import of_miss, of_sizing
 from capplan.planner.size.search import (
     CONFIDENCES,
-    DATA,
     Disks,
     Family,
     FamilyResult,
@@ -98,6 +97,14 @@ class SizingQuestion:
     demand: Demand | None = None
     engine: JudgingEngine = "compiled"
     seed: int = 1
+
+    @property
+    def unit(self) -> tuple[str, str]:
+        """The currency and the period of its prices; that of machines which count as one is empty."""
+        priced: Prices | Shapes = self.prices
+        if self.shapes is not None and self.shapes.priced:
+            priced = self.shapes
+        return priced.currency, priced.period
 
 
 def size(
@@ -177,7 +184,9 @@ def _target_in(target: SizingTarget, demand: Demand | None, found: Sizing, month
     """Return the requirements after a part of the planned time."""
     if demand is not None:  # its data, and its connections, which do not grow with the rate
         demand = replace(demand, years=demand.years * months / (_MONTHS * found.years))
-        base = changed(target.base, **dict.fromkeys(contradicted(demand, type(target.base))))
+        kind = type(target.base)
+        usual = defaults_of(kind)
+        base = changed(target.base, **{name: usual[name] for name in contradicted(demand, kind)})
         target = replace(target, base=with_demand(base, demand), disks=disks_of(demand, target.seed))
     return replace(target, offered_per_s=_rate_in(found, months))
 
@@ -305,7 +314,7 @@ def _machines(its: System[Any], question: SizingQuestion) -> list[_Machines]:
     return [
         (
             fields_of(shapes, names, its),
-            Prices(shapes.currency, {kind: shapes.shapes[kind][name].price for kind, name in names.items()}),
+            shapes.prices(names),
             names,
             disk_gib(shapes, names, its),
         )
@@ -369,9 +378,14 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         confidence=target.confidence,
         objectives=target.base.slo,
         situations=tuple(each.word for each in target.conditions)
-        + ((DATA,) if any(each.conditions == DATA for layout in (*safe, *misses) for each in layout.safety) else ()),
+        + tuple(
+            word
+            for word in RESOURCES
+            if any(each.conditions == word for layout in (*safe, *misses) for each in layout.safety)
+        ),
         not_asked=_not_asked(target, largest_each),
-        currency=question.prices.currency if question.shapes is None else question.shapes.currency,
+        currency=question.unit[0],
+        period=question.unit[1],
         chosen=chosen,
         capacity_remaining=None if chosen is None else steady(chosen.held_tps / planned - 1),
         years_remaining=None if chosen is None else _years(given, chosen.held_tps, growth),

@@ -13,6 +13,8 @@ from capplan.answers.results import Band
 from capplan.answers.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.answers.verdict import Answer
 from capplan.models.language.scenario import Scenario, changed
+from capplan.planner.node_needs import NodeNeeds
+from capplan.planner.size.machines import price_unit
 from capplan.planner.sweep import rate_fields
 
 
@@ -89,6 +91,8 @@ class SizedLayout:
         Disk that the fullest node needs at the planned time, with the confidence, GiB; null where no data are known.
     months_of_data
         Months from today until data fill the disks; null where data or disks are not known.
+    node
+        What the busiest node needs besides CPU; null where nothing is known of it.
     """
 
     layout: str
@@ -102,6 +106,7 @@ class SizedLayout:
     confirmed: bool
     disk_gib_per_node: float | None = None
     months_of_data: Band | None = None
+    node: NodeNeeds | None = None
 
     @property
     def binding(self) -> Safety:
@@ -231,6 +236,8 @@ class Sizing(VerbAnswer):
         Losses of the system that nobody asked about.
     currency
         Of costs; `machines` where no price list is given.
+    period
+        What costs are for: `once`, `hour`, `month` or `year`; empty where no price list is given.
     chosen
         The cheapest layout that is safe under all conditions; null if there is none.
     stages
@@ -288,6 +295,7 @@ class Sizing(VerbAnswer):
     confidences: tuple[AtConfidence, ...] = ()
     not_asked: tuple[str, ...]
     currency: str
+    period: str = ""
     chosen: SizedLayout | None
     stages: tuple[Stage, ...] = ()
     capacity_remaining: float | None
@@ -306,6 +314,11 @@ class Sizing(VerbAnswer):
     engine: str
     seed: int
     version: str
+
+    @property
+    def price_unit(self) -> str:
+        """The unit of costs, such as `EUR a month`; `machines` where each counts as one."""
+        return price_unit(self.currency, self.period)
 
 
 def chosen_scenario(

@@ -7,10 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from capplan.answers.condition import Unmeasured
 from capplan.calibration.tables.node_cpu import cpu_percent
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.layout.basis import Bases
-from capplan.layout.components import Machine, Machines, MeasuredRange, Pauses, Simulations
+from capplan.layout.components import Machine, Machines, MeasuredRange, NodeLimits, Pauses, Simulations
 from capplan.layout.ensemble import Places
 from capplan.layout.notes import Notes
 from capplan.layout.situations import Losses
@@ -45,7 +46,7 @@ from capplan.systems.cassandra.network import (
 )
 from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.rows import TIMES, excess, priors, row_scenario, undecided, unstated
-from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
+from capplan.systems.cassandra.scenario import NODE_LIMITS, USUAL_ROW_BYTES, CassandraScenario
 from capplan.systems.components.losses import NODE
 
 _RESOURCES = {DRIVER: "the drivers' requests in flight", NATIVE: "the nodes' native-transport threads"}
@@ -53,6 +54,11 @@ _NOT_OF_NODES = (
     "encryption",
     "data_gib",
     "cache_gib",
+    "keep",
+    "compaction",
+    "compression",
+    *NODE_LIMITS,
+    "busiest",
     "connections",
     "in_flight",
     "native_threads",
@@ -66,6 +72,30 @@ _STARTS = (
     {"coordinator_s": 0.5, "mutation_s": 2.0, "read_s": 2.0},
     {"coordinator_s": 2.0, "mutation_s": 0.5, "read_s": 0.5},
 )
+
+
+_SKEW = Unmeasured(  # of 16 random tokens a node and RF 3, 1.1 to 1.5 on 4 to 48 nodes; hot partitions are a guess
+    name="load of the busiest node",
+    field="busiest",
+    value=1.0,
+    expected=(1.1, 1.5),
+    source="tokens of 16 vnodes, and a guess of hot partitions",
+    as_tested="nodes are as evenly busy as tested",
+    where="on nodes as evenly busy as tested",
+    unit="times the mean on the busiest",
+    otherwise="the busiest node has {} to {} times the mean",
+    measurement="CPU or requests of every node",
+)
+
+
+def unmeasured(scenario: CassandraScenario) -> tuple[Unmeasured, ...]:
+    """Return how unevenly nodes are busy, for a plan of rows that are kept; rows of an own cluster have its skew."""
+    return () if scenario.keep is None or scenario.busiest is not None or scenario.one_host else (_SKEW,)
+
+
+def resource_names(scenario: CassandraScenario) -> Mapping[str, str]:
+    """Return words for resources; where disks and memory limit nodes, too, for the work of nodes."""
+    return _RESOURCES if scenario.keep is None else {**_RESOURCES, NODES: "node CPU"}
 
 
 def tails_not_modelled(scenario: CassandraScenario) -> tuple[str, ...]:
@@ -128,15 +158,16 @@ class Cassandra(TableSystem[CassandraScenario]):
     traffic_mix = staticmethod(CassandraScenario.mix)
     components = (
         Bases(TableBasis),
-        Notes(cautions=table_cautions, resource_names=lambda _: _RESOURCES, tails_not_modelled=tails_not_modelled),
+        Notes(cautions=table_cautions, resource_names=resource_names, tails_not_modelled=tails_not_modelled),
         Losses(LOSSES, outages),
         Machines[CassandraScenario](
-            {NODE: Machine("Cassandra node", "node_cores", holds_data=True)},
+            {NODE: Machine("Cassandra node", "node_cores", holds_data=True, **{name: name for name in NODE_LIMITS})},
             by_dc=lambda scenario: tuple({NODE: nodes} for nodes in scenario.nodes_by_dc()),
             sized={"cass_nodes": (1, 64)},
             round_trips_s=lambda scenario, _values: scenario.round_trips_s() if scenario.dcs > 1 else (),
         ),
-        MeasuredRange(excess=excess),
+        MeasuredRange(excess=excess, unmeasured=unmeasured),
+        NodeLimits(CassandraScenario.node_load),
         Pauses(pauses, node_pauses, variation),
         Simulations(paused_network=paused_network),
         Rows[CassandraScenario](

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from functools import cached_property, partial
@@ -333,7 +334,7 @@ def build_cluster(scenario: CassandraScenario, values: Values, down: tuple[int, 
     cluster = Cluster(
         nodes=scenario.nodes_by_dc(),
         rf=scenario.rf_by_dc(),
-        cores=LANES_PER_CORE * scenario.node_cores,
+        cores=_lanes(scenario)[0],
         lan_s=LAN_S,
         wan_s=wan,
         wan_extra=values["wan_extra"] * (SENT_AT_ONCE if scenario.tcp_nodelay else 1.0),
@@ -400,12 +401,25 @@ USUAL_NODES, USUAL_CORES = 3, 8
 def _slower(scenario: CassandraScenario, values: Values) -> Number:
     """Return the factor on work by the nodes of a data centre, in the geometric mean, and by the cores of a node.
 
-    Nodes on one host have its cores, so that more of them are no larger cluster.
+    Nodes on one host have its cores, so that more of them are no larger cluster. Beside a busiest node, it has the
+    factor of `_lanes`.
     """
     nodes = np.array([each for each in scenario.nodes_by_dc() if each])
     doublings = 0.0 if scenario.one_host else float(np.mean(np.log2(nodes / USUAL_NODES)))
     by_cores = (scenario.node_cores / USUAL_CORES) ** (1 - values["core_exponent"])
-    return np.asarray(2 ** (doublings * (1 - values["node_exponent"])) * by_cores)
+    return np.asarray(2 ** (doublings * (1 - values["node_exponent"])) * by_cores) * _lanes(scenario)[1]
+
+
+def _lanes(scenario: CassandraScenario) -> tuple[int, float]:
+    """Return the requests that a node works on at once, and a factor on their work, so that all are like the busiest.
+
+    A node with 1.3 times the load is as full as one with 1.3 times fewer lanes. Lanes are whole, so work has the rest.
+    """
+    lanes, busiest = LANES_PER_CORE * scenario.node_cores, scenario.busiest
+    if busiest is None or scenario.one_host:
+        return lanes, 1.0
+    fewer = math.ceil(lanes / busiest)
+    return fewer, fewer * busiest / lanes
 
 
 def _data_share(scenario: CassandraScenario, level: str, digest: Number) -> Number:

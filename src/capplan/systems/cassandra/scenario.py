@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from capplan.errors import InputError
+from capplan.models.cassandra.consistency import answers
 from capplan.models.cassandra.encryption import check_encryption
+from capplan.models.cassandra.storage import (
+    COMPRESSION,
+    GIB,
+    HEAP_SHARE,
+    MOST_HEAP_GIB,
+    USABLE,
+    NodeLoad,
+    fullest,
+    read_compaction,
+)
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.scenario import LARGEST, Objectives, Option, check_at_most, check_load, rate_option
 from capplan.models.language.units import (
+    HIGHEST_RATE,
     MILLISECONDS_TEXT,
     READ_SHARE,
     AtLeastOne,
+    Number,
     PositivePerSecond,
+    PositiveSeconds,
+    Share,
+    check_number,
+    parse_duration_s,
+    parse_rate_per_s,
     parse_share,
     parse_size_bytes,
 )
@@ -43,6 +63,10 @@ MOST_THREADS = 100_000
 STREAMS = 32_768
 """Requests that the protocol can tell apart on one connection."""
 Gibibytes = Annotated[float, Field(gt=0, le=1e6)]
+NODE_LIMITS = {"disk_gib": "disk", "disk_iops": "iops", "network_gbit": "network", "memory_gib": "memory"}
+"""Fields that say what a node has besides cores, and the words of `NodeLoad.limits` for them."""
+USUAL_COMPRESSION = math.sqrt(math.prod(COMPRESSION))
+_NOTHING_GIB = 1e-9  # where there are no data, shares of them are taken of this
 
 
 def read_gib(text: str) -> float:
@@ -59,6 +83,43 @@ def read_gib(text: str) -> float:
     if any(map(str.isdigit, text)):
         return parse_size_bytes(text)  # which says what is wrong with the unit
     raise InputError(f"{text!r} is not a size: write GiB such as '400', or a size with its unit such as '1.5TiB'")
+
+
+def read_busiest(text: str) -> float:
+    """Read how busy the busiest node is, over the mean: a number, or CPU or rates of all nodes, such as `61/48/55`.
+
+    Of a range such as `1.1..1.5`, the high end counts.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or below 1.
+    """
+    try:
+        each = [float(part.strip().removesuffix("%")) for part in text.rpartition("..")[2].split("/")]
+        found = each[0] if len(each) == 1 else max(each) * len(each) / sum(each)
+    except (ValueError, ZeroDivisionError):
+        found = math.nan
+    if not 1 <= found <= MOST_BUSY:
+        raise InputError(
+            f"{text!r} is not how busy the busiest node is over the mean, which is 1 to {MOST_BUSY:g}: give "
+            "one such as 1.3, or the CPU of each node, such as 61/48/55"
+        )
+    return found
+
+
+MOST_BUSY = 100.0
+_RATE = ("tps", "read_fraction", "clients")
+_REPLACED: dict[str, tuple[str, ...]] = {"reads": _RATE, "writes": _RATE, "row": ("row_bytes",)}
+
+
+def _rate(name: str, value: Any) -> float:
+    """Return a stated rate, per second."""
+    try:
+        number = parse_rate_per_s(value) if isinstance(value, str) else value
+        return float(np.max(check_number(number, "rate per second", at_most=HIGHEST_RATE)))
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -99,6 +160,19 @@ class CassandraScenario(ClusterScenario):
     cache_gib
         Page cache of a node, GiB: what its memory has beside the heap. If there are more data, reads of the rest go to
         disk: a share 1 - cache / data, for keys that are equally likely. A load-test table has no column for it.
+    keep
+        How long rows are kept, from their write to their deletion, such as `2d`. With the rate of writes it says how
+        much data there are. A load-test table has no column for it.
+    compaction
+        Compaction strategy: `STCS` (by default), `LCS`, `TWCS` or with its window `TWCS:1h`, `UCS` or with its scaling
+        `UCS:L10`.
+    compression
+        Size on disk over uncompressed size; 0.25 to 0.75 by default.
+    memory_gib, disk_gib, disk_iops, network_gbit
+        What a node has: memory and disk for data, GiB, reads from disk per second, and Gbit/s of its network. What is
+        left out limits nothing.
+    busiest
+        How busy the busiest node is over the mean; its load decides the capacity. As in the load tests by default.
     token_aware
         Whether the driver sends a request to a replica of its row.
     connections
@@ -183,6 +257,48 @@ class CassandraScenario(ClusterScenario):
             read=read_gib,
         ),
     ] = None
+    keep: Annotated[
+        PositiveSeconds | None,
+        Option(
+            "How long rows are kept, such as 2d; with the rate of writes, how much data there are.",
+            "time that rows are kept, s",
+            "TIME",
+            read=parse_duration_s,
+        ),
+    ] = None
+    compaction: Annotated[
+        str | None,
+        Option("Compaction: STCS (default), LCS, TWCS, TWCS:1h, UCS, UCS:L10.", "compaction", "STRATEGY"),
+    ] = None
+    compression: Annotated[
+        Share | None,
+        Option("Size on disk over uncompressed size; 25% to 75% by default.", "compression", "SHARE", read=parse_share),
+    ] = None
+    memory_gib: Annotated[
+        Gibibytes | None, Option("Memory of a node, GiB, such as 64.", "memory of a node, GiB", "SIZE", read=read_gib)
+    ] = None
+    disk_gib: Annotated[
+        Gibibytes | None,
+        Option("Disk of a node for data, GiB, such as 2TB.", "disk of a node, GiB", "SIZE", read=read_gib),
+    ] = None
+    disk_iops: Annotated[
+        float | None,
+        Field(gt=0, le=1e9),
+        Option("Reads per second of a node's disk, such as 400k.", "IOPS of a node", "RATE", read=parse_rate_per_s),
+    ] = None
+    network_gbit: Annotated[
+        float | None, Field(gt=0, le=1e5), Option("Network of a node, Gbit/s.", "network of a node, Gbit/s", "GBIT")
+    ] = None
+    busiest: Annotated[
+        float | None,
+        Field(ge=1, le=MOST_BUSY),
+        Option(
+            "Load of the busiest node over the mean, such as 1.3, or the CPU of each node, such as 61/48/55.",
+            "busiest node over the mean",
+            "RATIO",
+            read=read_busiest,
+        ),
+    ] = None
     token_aware: Annotated[
         bool, Option("The driver sends each request to a replica of its row.", "token-aware driver")
     ] = True
@@ -243,10 +359,35 @@ class CassandraScenario(ClusterScenario):
     )
     slo: Annotated[Objectives, Option("Objective, such as 'read.p99<10ms'; may be repeated.", "objectives")] = ()
 
+    STATEMENT: ClassVar[Mapping[str, Option]] = {
+        "reads": Option("Reads per second, such as 10k/s; with --writes, instead of --tps.", metavar="RATE"),
+        "writes": Option("Writes per second, such as 40k/s; with --reads, instead of --tps.", metavar="RATE"),
+        "row": Option("Bytes of a row, such as 500B: --row-bytes in short.", metavar="SIZE"),
+    }
+
+    @classmethod
+    def of_statement(cls, given: Mapping[str, Any], shown: Callable[[str], str] = str) -> dict[str, Any]:
+        """Return the fields for reads and writes per second, and for a row; see `Scenario.of_statement`."""
+        for name, fields in _REPLACED.items():
+            if name in given and (other := next((field for field in fields if field in given), None)):
+                raise InputError(f"{shown(name)} and {shown(other)} exclude each other: give one of them")
+        found = {name: value for name, value in given.items() if name not in cls.STATEMENT}
+        if "row" in given:
+            found["row_bytes"] = given["row"]
+        rates = {name: _rate(shown(name), given[name]) for name in ("reads", "writes") if name in given}
+        if rates:
+            total = sum(rates.values())
+            if not total:
+                raise InputError(f"{' and '.join(map(shown, rates))} are no load: give a rate above 0, such as 10k/s")
+            found |= {"tps": f"{total:.15g}", "read_fraction": f"{rates.get('reads', 0.0) / total:.15g}"}
+        return found
+
     def __post_init__(self) -> None:
         check_at_most(LARGEST, dcs=self.dcs)
         check_load(self.clients, self.tps)
         self._check_limits()
+        if self.compaction is not None:
+            self._set(compaction=read_compaction(self.compaction).text)
         if self.speculative_retry is not None:
             self._set(speculative_retry=read_retry(self.speculative_retry))
         self._check_data_centres()
@@ -301,9 +442,58 @@ class CassandraScenario(ClusterScenario):
 
     def beyond_cache(self) -> float:
         """Return the share of a node's data beyond its page cache; 0 if either size is not given."""
-        if self.data_gib is None or self.cache_gib is None:
-            return 0.0
-        return max(1 - float(self.cache_gib) / float(self.data_gib), 0.0)
+        load = self.node_load(float(np.max(self.tps or 0.0)))
+        return 0.0 if load is None else 1 - float(load.cached(load.data_gib))
+
+    def node_load(self, rate_per_s: float, compression: Number = USUAL_COMPRESSION) -> NodeLoad | None:
+        """Return what the busiest node stores and moves; None if nothing is said of data or limits.
+
+        Parameters
+        ----------
+        rate_per_s : float
+            Offered rate, requests per second.
+        compression : number
+            Size on disk over uncompressed size, where the scenario does not say it.
+        """
+        sizes = {word: getattr(self, field) for field, word in NODE_LIMITS.items()}
+        limits = {word: float(size) for word, size in sizes.items() if size is not None}
+        if not limits and self.keep is None and self.data_gib is None:
+            return None
+        reads, writes = rate_per_s * self.read_fraction, rate_per_s * (1 - self.read_fraction)
+        nodes, busiest = sum(self.nodes_by_dc()), self.busiest or 1.0
+        ratio, keep_s = self.compression or compression, None if self.keep is None else float(np.max(self.keep))
+        strategy, grows = read_compaction(self.compaction or "STCS"), self.data_gib is None
+        if self.data_gib is not None:
+            data = np.asarray(float(self.data_gib))
+        else:
+            copy = 0.0 if keep_s is None else writes * self.row_bytes * strategy.kept_s(keep_s)
+            data = np.maximum(busiest * fullest(*self.cassandra_nodes()) * copy * np.asarray(ratio) / GIB, _NOTHING_GIB)
+        return NodeLoad(
+            data_gib=data,
+            grows=grows,
+            room=USABLE * (1 - strategy.free(keep_s)),
+            raw_bytes=1 / np.asarray(ratio),
+            row_bytes=self.row_bytes,
+            reads_per_s=busiest * reads * answers(self.consistency_read, self.rf_by_dc(), 0) / nodes,
+            network_gbit=busiest * self._moved_bytes(reads, writes) * 8e-9 / nodes,
+            heap_gib=self._heap_gib(),
+            cache_gib=None if self.cache_gib is None else float(self.cache_gib),
+            limits=limits,
+        )
+
+    def _moved_bytes(self, reads: float, writes: float) -> float:
+        """Return the bytes of rows that all nodes send or receive per second, the larger of both.
+
+        Of token-aware drivers, the coordinator is a replica, and has the row that it reads.
+        """
+        own = 1.0 if self.token_aware else fullest(*self.cassandra_nodes())
+        between = writes * (sum(self.rf_by_dc()) - own) + reads * (1 - own)
+        return (between + max(writes, reads)) * self.row_bytes
+
+    def _heap_gib(self) -> float:
+        if self.heap is not None:
+            return parse_size_bytes(self.heap) / GIB
+        return MOST_HEAP_GIB if self.memory_gib is None else min(HEAP_SHARE * float(self.memory_gib), MOST_HEAP_GIB)
 
     def without_effect(self) -> tuple[str, ...]:
         """Return a sentence for each field that was set but has no effect."""
@@ -314,6 +504,7 @@ class CassandraScenario(ClusterScenario):
             *self._idle_limits(),
             *self._idle_retries(),
             *self._idle_heap(),
+            *(["busiest has no effect: all nodes share one machine"] if self.busiest and self.one_host else []),
         )
 
     def _idle_nodelay(self) -> Iterator[str]:
@@ -321,6 +512,12 @@ class CassandraScenario(ClusterScenario):
             yield "tcp_nodelay has no effect: the layout has one data centre"
 
     def _idle_sizes(self) -> Iterator[str]:
+        if self.keep is not None and self.data_gib is not None:
+            yield "keep has no effect: data_gib says how much data there are"
+        elif self.keep is not None and not (self.tps and self.read_fraction < 1):
+            yield "keep has no effect without a rate of writes"
+        if self.keep is not None or self.memory_gib is not None:
+            return
         given = {name: getattr(self, name) is not None for name in ("data_gib", "cache_gib")}
         if not all(given.values()):
             other = next((name for name, there in given.items() if not there), "")
