@@ -141,10 +141,7 @@ def _facts(prediction: Prediction, data: str, node: str) -> Iterator[Block]:
         conditions = prediction.conditions if verdict is None else ()  # a verdict says up to where it holds
         yield Fact("Offered", _offered(offered, capacity, conditions), f"overload risk {share(offered.overload_risk)}")
         yield from _lasts(prediction.lasts_months, verdict is not None and len(verdict.situations) > 1)
-    if data:
-        yield Fact("Data", data)
-    if node:
-        yield Fact("Node", node)
+    yield from (Fact(key, words) for key, words in (("Data", data), ("Node", node)) if words)
     risk = 0.0 if offered is None else offered.overload_risk
     for number, each in enumerate(() if capacity is None else prediction.objectives):
         yield Fact("" if number else "Objectives", _verdict(each, risk))

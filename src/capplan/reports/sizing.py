@@ -37,7 +37,7 @@ from capplan.planner.size.sizing import (
 )
 from capplan.reports import figure as look
 from capplan.reports.demand import until
-from capplan.reports.document import Block, Break, Fact, Heading, Table, more, table, told
+from capplan.reports.document import Block, Break, Column, Fact, Heading, Table, more, table, told
 from capplan.reports.figure import go
 from capplan.reports.node_needs import node_in_words
 from capplan.reports.numbers import plural
@@ -527,7 +527,7 @@ def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
     ]
     if rows:
         yield Break()
-        yield table(["Other layouts", sizing.price_unit, "risk", "compared"], rows)
+        yield table(["Other layouts", sizing.price_unit, "risk", Column("compared", prose=True)], rows)
 
 
 def _remarks(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
