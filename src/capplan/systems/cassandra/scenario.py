@@ -85,6 +85,14 @@ def read_gib(text: str) -> float:
     raise InputError(f"{text!r} is not a size: write GiB such as '400', or a size with its unit such as '1.5TiB'")
 
 
+def _read_keep(text: str) -> float:
+    """Read how long rows are kept."""
+    keep_s = parse_duration_s(text, "d")
+    if not keep_s > 0:
+        raise InputError(f"{text!r} keeps no rows, and leaves no data: give how long a row is kept, such as 2d")
+    return keep_s
+
+
 def read_busiest(text: str) -> float:
     """Read how busy the busiest node is, over the mean: a number, or CPU or rates of all nodes, such as `61/48/55`.
 
@@ -263,7 +271,7 @@ class CassandraScenario(ClusterScenario):
             "How long rows are kept, such as 2d; with the rate of writes, how much data there are.",
             "time that rows are kept, s",
             "TIME",
-            read=parse_duration_s,
+            read=_read_keep,
         ),
     ] = None
     compaction: Annotated[
@@ -373,7 +381,9 @@ class CassandraScenario(ClusterScenario):
                 raise InputError(f"{shown(name)} and {shown(other)} exclude each other: give one of them")
         found = {name: value for name, value in given.items() if name not in cls.STATEMENT}
         if "row" in given:
-            found["row_bytes"] = given["row"]
+            found["row_bytes"] = row = given["row"]
+            if isinstance(row, str) and not parse_size_bytes(row) > 0:
+                raise InputError(f"{shown('row')}: {row!r} is no row: give its bytes, above 0, such as 500B")
         rates = {name: _rate(shown(name), given[name]) for name in ("reads", "writes") if name in given}
         if rates:
             total = sum(rates.values())
