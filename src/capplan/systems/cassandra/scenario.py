@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Annotated, Any, ClassVar, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -367,11 +368,13 @@ class CassandraScenario(ClusterScenario):
     )
     slo: Annotated[Objectives, Option("Objective, such as 'read.p99<10ms'; may be repeated.", "objectives")] = ()
 
-    STATEMENT: ClassVar[Mapping[str, Option]] = {
-        "reads": Option("Reads per second, such as 10k/s; with --writes, instead of --tps.", metavar="RATE"),
-        "writes": Option("Writes per second, such as 40k/s; with --reads, instead of --tps.", metavar="RATE"),
-        "row": Option("Bytes of a row, such as 500B: --row-bytes in short.", metavar="SIZE"),
-    }
+    STATEMENT = MappingProxyType(  # no annotation, which would make it a field
+        {
+            "reads": Option("Reads per second, such as 10k/s; with --writes, instead of --tps.", metavar="RATE"),
+            "writes": Option("Writes per second, such as 40k/s; with --reads, instead of --tps.", metavar="RATE"),
+            "row": Option("Bytes of a row, such as 500B: --row-bytes in short.", metavar="SIZE"),
+        }
+    )
 
     @classmethod
     def of_statement(cls, given: Mapping[str, Any], shown: Callable[[str], str] = str) -> dict[str, Any]:
