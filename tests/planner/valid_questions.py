@@ -124,6 +124,9 @@ TEXTS: Mapping[str, Callable[[Random, int], str]] = {
     "gc": _of("0.6%@45ms", "2%@80ms sd=30ms n=400 rate=3000/s", "none"),
     "heap": _of("8GiB", "31GiB"),
     "collector": _of("cms", "G1"),
+    "keep": _of("2h", "2d", "90d"),
+    "compaction": _of("STCS", "LCS", "TWCS", "TWCS:1h", "UCS", "UCS:L10"),
+    "compression": _of("30%", "1"),
 }
 """Texts of options whose type is any text."""
 WHOLE = {

@@ -170,7 +170,7 @@ class SizeRequest(Construct):
     years
         Years to plan for; 1 if there is a growth.
     prices
-        A price list: `currency`, and `machines` with a price for each kind.
+        A price list: `currency`, `period`, and `machines` with a price for each kind.
     shapes
         Machines to choose from, as in a file of shapes.
     cells

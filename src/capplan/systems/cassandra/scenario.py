@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Annotated, Any, ClassVar, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -83,6 +84,14 @@ def read_gib(text: str) -> float:
     if any(map(str.isdigit, text)):
         return parse_size_bytes(text)  # which says what is wrong with the unit
     raise InputError(f"{text!r} is not a size: write GiB such as '400', or a size with its unit such as '1.5TiB'")
+
+
+def _read_keep(text: str) -> float:
+    """Read how long rows are kept."""
+    keep_s = parse_duration_s(text, "d")
+    if not keep_s > 0:
+        raise InputError(f"{text!r} keeps no rows, and leaves no data: give how long a row is kept, such as 2d")
+    return keep_s
 
 
 def read_busiest(text: str) -> float:
@@ -263,7 +272,7 @@ class CassandraScenario(ClusterScenario):
             "How long rows are kept, such as 2d; with the rate of writes, how much data there are.",
             "time that rows are kept, s",
             "TIME",
-            read=parse_duration_s,
+            read=_read_keep,
         ),
     ] = None
     compaction: Annotated[
@@ -359,11 +368,13 @@ class CassandraScenario(ClusterScenario):
     )
     slo: Annotated[Objectives, Option("Objective, such as 'read.p99<10ms'; may be repeated.", "objectives")] = ()
 
-    STATEMENT: ClassVar[Mapping[str, Option]] = {
-        "reads": Option("Reads per second, such as 10k/s; with --writes, instead of --tps.", metavar="RATE"),
-        "writes": Option("Writes per second, such as 40k/s; with --reads, instead of --tps.", metavar="RATE"),
-        "row": Option("Bytes of a row, such as 500B: --row-bytes in short.", metavar="SIZE"),
-    }
+    STATEMENT = MappingProxyType(  # no annotation, which would make it a field
+        {
+            "reads": Option("Reads per second, such as 10k/s; with --writes, instead of --tps.", metavar="RATE"),
+            "writes": Option("Writes per second, such as 40k/s; with --reads, instead of --tps.", metavar="RATE"),
+            "row": Option("Bytes of a row, such as 500B: --row-bytes in short.", metavar="SIZE"),
+        }
+    )
 
     @classmethod
     def of_statement(cls, given: Mapping[str, Any], shown: Callable[[str], str] = str) -> dict[str, Any]:
@@ -373,7 +384,9 @@ class CassandraScenario(ClusterScenario):
                 raise InputError(f"{shown(name)} and {shown(other)} exclude each other: give one of them")
         found = {name: value for name, value in given.items() if name not in cls.STATEMENT}
         if "row" in given:
-            found["row_bytes"] = given["row"]
+            found["row_bytes"] = row = given["row"]
+            if isinstance(row, str) and not parse_size_bytes(row) > 0:
+                raise InputError(f"{shown('row')}: {row!r} is no row: give its bytes, above 0, such as 500B")
         rates = {name: _rate(shown(name), given[name]) for name in ("reads", "writes") if name in given}
         if rates:
             total = sum(rates.values())
