@@ -34,6 +34,7 @@ PAGES = (
             "production-data.md",
             "size-a-layout.md",
             "size-by-reads-and-writes.md",
+            "public-sizing-questions.md",
             "plan-for-outages.md",
             "check-objectives.md",
             "compare-layouts.md",
