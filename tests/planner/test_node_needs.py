@@ -16,7 +16,7 @@ from capplan.simulator.workers import in_process
 from capplan.systems.cassandra.scenario import CassandraScenario
 
 FITTED = read_fitted(Path(__file__).parent / "fitted" / "mixed.json")
-STATED = CassandraScenario(tps=5000.0, read_fraction=0.8, row_bytes=500.0, keep=2 * 86_400.0, node_cores=8)
+STATED = CassandraScenario(tps=5000.0, read_fraction=0.8, row_bytes=500.0, keep=2 * 86_400.0, node_cores=8, busiest=1.0)
 ENOUGH = {"disk_gib": 2000.0, "disk_iops": 1e6, "network_gbit": 25.0, "memory_gib": 256.0}
 
 
@@ -61,6 +61,7 @@ def test_the_chosen_layout_is_one_that_predict_accepts_and_the_next_smaller_is_n
     assert short.binding.situation == DATA
 
 
+@pytest.mark.slow
 def test_needs_grow_with_the_planned_rate_and_cells_share_them() -> None:
     grown = SizingQuestion(sized={"cass_nodes": (24, 24)}, growth_per_year=1.0, years=1, engine="analytic")
     cells = SizingQuestion(sized={"cass_nodes": (12, 12)}, cells=(2,), engine="analytic")
@@ -88,8 +89,9 @@ def test_a_stated_compression_leaves_no_spread() -> None:
     assert band.low == band.value == band.high
 
 
+@pytest.mark.slow
 def test_how_uneven_the_load_is_is_a_condition_until_it_is_stated() -> None:
-    found = sized(disk_gib=20.0)
+    found = sized(disk_gib=20.0, busiest=None)
     (skew,) = found.conditions
     assert found.chosen is not None
     assert skew.option == "--busiest"

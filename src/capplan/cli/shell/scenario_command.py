@@ -298,7 +298,7 @@ def described_options(scenario: type[Scenario]) -> dict[str, str]:
     return {
         typed(scenario, field): f"{option.help.rstrip('.')}{_usual(usual[field])}"
         for field, option in options_of(scenario).items()
-    }
+    } | {flag(name): option.help.rstrip(".") for name, option in scenario.STATEMENT.items()}
 
 
 def _usual(default: Any) -> str:

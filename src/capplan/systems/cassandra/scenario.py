@@ -528,7 +528,7 @@ class CassandraScenario(ClusterScenario):
         if self.keep is not None and self.data_gib is not None:
             yield "keep has no effect: data_gib says how much data there are"
         elif self.keep is not None and not (self.tps and self.read_fraction < 1):
-            yield "keep has no effect without a rate of writes"
+            yield "keep has no effect on figures without a rate of writes: give --writes, or data_gib"
         if self.keep is not None or self.memory_gib is not None:
             return
         given = {name: getattr(self, name) is not None for name in ("data_gib", "cache_gib")}
