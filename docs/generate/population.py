@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from capplan.calibration.tables.fit_table import fit_table
-from capplan.calibration.tables.population import FREEDOM, SCALE, without_prior
+from capplan.calibration.tables.population import FREEDOM, without_prior
 from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
@@ -34,9 +34,11 @@ from capplan.models.language.units import FloatArray
 from capplan.systems.cassandra import SYSTEM, Cassandra
 from capplan.systems.cassandra.network import USUAL_CORES
 from capplan.systems.cassandra.population import (
+    CORES_LOG_SD,
     EFFECTS,
     MOVED,
     PUBLISHED,
+    SCALES,
     effects_of,
     fitted_without,
     population_without,
@@ -49,8 +51,6 @@ from capplan.systems.cassandra.scenario import CassandraScenario
 
 TABLES = Path(__file__).resolve().parents[2] / "tests" / "published" / "load_tests"
 C = TypeVar("C", bound=Component)
-_CORES_LOG_SD = 0.7
-"""Of the cores of a node where a source states none: 4 to 32 in nine of ten clusters."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _WithWidePriors(Cassandra):
     def component(self, kind: type[C]) -> C:
         """Return a component; the search has the wide priors."""
         own = super().component(kind)
-        return replace(own, priors=_wide, population=None) if isinstance(own, Search) else own
+        return replace(own, priors=_wide) if isinstance(own, Search) else own
 
 
 def fit(cluster: Published) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def fit(cluster: Published) -> dict[str, Any]:
     exponent = np.array(fitted.draws)[:, fitted.names.index("core_exponent")]
     logs[:, 0] += (1 - exponent) * size  # of `work`, at the cores of this cluster
     if not any(row.node_cores for row in rows):
-        logs[:, 0] += _CORES_LOG_SD * np.random.default_rng(1).standard_normal(len(logs))
+        logs[:, 0] += CORES_LOG_SD * np.random.default_rng(1).standard_normal(len(logs))
     information, score = without_prior(logs, *wide_prior())
     return {
         "name": cluster.name,
@@ -286,9 +286,10 @@ TEXT = """# Published clusters
 population of these {count} published clusters of {studies} studies. It has two stages. Each cluster is fitted alone,
 with the wide priors of `src/capplan/systems/cassandra/priors.py`, and what its rows say beyond these priors is kept in
 `src/capplan/systems/cassandra/published.json`. Then clusters scatter around a mean in each of the effects below, with
-Student tails ({freedom} degrees of freedom) and a half-normal prior of scale {scale:g} on each scatter. A study counts
-once, however many clusters it has. Without a study the population is made again in less than a second, as the table
-below does for each.
+Student tails ({freedom} degrees of freedom) and a half-normal prior on each scatter, of scale {of_ceilings:g} for what
+sets ceilings (work, reads, replicas) and {of_times:g} for what only moves times (unseen, delay, variation). A study
+counts once, however many clusters it has. Without a study the population is made again in less than a second, as the
+table below does for each.
 
 ## What each cluster said
 
@@ -410,7 +411,8 @@ def page(fits: Sequence[Mapping[str, Any]]) -> str:
         count=len(fits),
         studies=len({each["study"] for each in fits}),
         freedom=FREEDOM,
-        scale=SCALE,
+        of_ceilings=min(SCALES.values()),
+        of_times=max(SCALES.values()),
         vague=_VAGUE,
         reference=_IN_WORDS,
         reference_upper=_IN_WORDS[0].upper() + _IN_WORDS[1:],

@@ -65,10 +65,6 @@ class Search(Component):
     shared : sequence of mappings
         What several parameters have in common, such as the speed of the machines: for each such thing, the standard
         deviation by which it moves the logarithm of each parameter, in addition to that of the parameter's own prior.
-    population : function or None
-        Returns the parameters with priors by published clusters, and what these have in common as `shared`: from the
-        rows, the parameters with their other priors, and the sources of the rows, whose studies are not counted twice.
-        None where a table says nothing about another cluster.
     times : sequence of str
         Parameters that the unloaded time of a request is the sum of; see `Coordinates`.
     unseen : str
@@ -79,13 +75,6 @@ class Search(Component):
     starts: Callable[[Sequence[TableRow]], Sequence[Mapping[str, float]]] = lambda _: ()
     structures: Mapping[str, Sequence[float]] = field(default_factory=dict)
     shared: Sequence[Mapping[str, float]] = ()
-    population: (
-        Callable[
-            [Sequence[TableRow], Sequence[Parameter], Sequence[str | None]],
-            tuple[tuple[Parameter, ...], Sequence[Mapping[str, float]]],
-        ]
-        | None
-    ) = None
     times: Sequence[str] = ()
     unseen: str = ""
 

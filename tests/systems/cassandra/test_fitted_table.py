@@ -36,7 +36,7 @@ from capplan.planner.what_if import what_if
 from capplan.systems.cassandra import SYSTEM, of_same_nodes
 from capplan.systems.cassandra.rows import priors
 from capplan.systems.cassandra.scenario import CassandraScenario
-from capplan.systems.registry import read_calibration, resolve
+from capplan.systems.registry import read_calibration
 
 PUBLISHED = Path(__file__).parents[2] / "published" / "load_tests"
 TRAINED = (4, 16, 36)
@@ -167,12 +167,6 @@ def test_an_edited_file_is_refused(file: Path, tmp_path: Path) -> None:
     (tmp_path / "edited.json").write_text(json.dumps(content))
     with pytest.raises(InputError, match="edited"):
         read_calibration(tmp_path / "edited.json")
-
-
-def test_without_a_table_there_is_no_answer() -> None:
-    """And the message says how to get one."""
-    with pytest.raises(InputError, match="--evidence"):
-        resolve(SYSTEM.scenario())
 
 
 def test_predict_answers_for_closed_clients_and_for_a_rate(fitted: Fitted) -> None:

@@ -84,10 +84,7 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     parameters = unseen(
         system.parameters if search.priors is None else search.priors(read), (row.source for row in rows)
     )
-    shared = search.shared
-    if search.population is not None:
-        parameters, shared = search.population(read, parameters, [row.source for row in rows])
-    first = Problem(system, read, figures, parameters, shared)
+    first = Problem(system, read, figures, parameters)
     found = _with_structure(_with_effects(first, *_searched(first, search.starts(read)), _REFINED))
     whole, problem, best, effects, scatter = found.whole, found.problem, found.best, found.effects, found.scatter
     errors = problem.logs - problem.predicted(best.log_point[None])[0]
@@ -177,7 +174,7 @@ def _with_structure(found: _Found) -> _Found:
 def _structured(found: _Found, name: str, value: float) -> _Found:
     """Return the most probable point under another structure; the search starts at the known point."""
     parameters = [replace(each, value=value) if each.name == name else each for each in found.whole.parameters]
-    whole = Problem(found.whole.system, found.whole.rows, found.whole.figures_to_fit, parameters, found.whole.shared)
+    whole = Problem(found.whole.system, found.whole.rows, found.whole.figures_to_fit, parameters)
     problem = whole.of([each.name for each in found.problem.free])
     start = problem.straight.points(found.problem.straight.logs(found.best.log_point[None]))[0]
     return _with_effects(whole, problem, maximum(problem, start, _SEARCHED), _REFINED)

@@ -18,8 +18,6 @@ from capplan.models.language.units import FloatArray, Number
 
 FREEDOM = 4
 """Degrees of freedom of the scatter between clusters: one cluster in ten lies beyond two of its scales."""
-SCALE = 0.25
-"""Scale of the half-normal prior of each scatter. With 0.3 and 0.5, clusters that are left out are predicted worse."""
 _SCATTER = np.geomspace(0.02, 2.0, 64)
 _CHAINS, _WARM_UP, _KEPT = 64, 60, 16  # of the Gibbs sampler; every fourth step of a chain is kept
 _THINNED = 4
@@ -94,7 +92,12 @@ class Population:
 
 
 def population(
-    clusters: Sequence[Cluster], centre: FloatArray, spread: FloatArray, slope: tuple[float, float], seed: int = 1
+    clusters: Sequence[Cluster],
+    centre: FloatArray,
+    spread: FloatArray,
+    scales: FloatArray,
+    slope: tuple[float, float],
+    seed: int = 1,
 ) -> Population:
     """Return the population of clusters, by Gibbs sampling.
 
@@ -104,8 +107,10 @@ def population(
         The published clusters.
     centre, spread : array (effects,)
         Mean and standard deviation of the wide prior of each population mean.
+    scales : array (effects,)
+        Scale of the half-normal prior of each scatter between clusters.
     slope : (float, float)
-        The same of how the first effect grows with the size of a cluster.
+        Mean and standard deviation of how the first effect grows with the size of a cluster.
     seed : int
         Random seed.
 
@@ -121,7 +126,7 @@ def population(
     weight = np.array([1 / studies.count(each) for each in studies])[:, None]  # a study counts once
     shape = (_CHAINS, len(clusters), count)
     mean, slopes = np.tile(centre, (_CHAINS, 1)), np.full(_CHAINS, slope[0])
-    scatter, mixing, kept = np.full((_CHAINS, count), SCALE), np.ones(shape), []
+    scatter, mixing, kept = np.tile(scales, (_CHAINS, 1)), np.ones(shape), []
     for step in range(_WARM_UP + _THINNED * _KEPT):
         by_size = np.multiply.outer(np.multiply.outer(slopes, size), np.arange(count) == 0)
         narrow = mixing / scatter[:, None] ** 2 + _ROUNDING
@@ -129,7 +134,7 @@ def population(
         around = np.linalg.solve(root, (score + narrow * (mean[:, None] + by_size))[..., None])
         noise = around + random.standard_normal((*shape, 1))
         effects = np.linalg.solve(np.swapaxes(root, -1, -2), noise)[..., 0] - by_size
-        scatter = _scatters(effects - mean[:, None], weight, random)
+        scatter = _scatters(effects - mean[:, None], weight, scales, random)
         far = (effects - mean[:, None]) / scatter[:, None]
         mixing = random.gamma((FREEDOM + 1) / 2, 2 / (FREEDOM + far**2))
         pull = weight * mixing / scatter[:, None] ** 2
@@ -151,11 +156,13 @@ def _drawn(
     return np.asarray(middle + random.standard_normal(precision.shape) / np.sqrt(precision))
 
 
-def _scatters(away: FloatArray, weight: FloatArray, random: np.random.Generator) -> FloatArray:
+def _scatters(away: FloatArray, weight: FloatArray, scales: FloatArray, random: np.random.Generator) -> FloatArray:
     """Return draws of the scatters (chains, effects) given the distances from the means (chains, clusters, effects)."""
     far = away[..., None] / _SCATTER
     logs = -(FREEDOM + 1) / 2 * np.log1p(far**2 / FREEDOM) - np.log(_SCATTER)
-    logs = (weight[..., None] * logs).sum(axis=1) - (_SCATTER / SCALE) ** 2 / 2 + np.log(_SCATTER)  # a log grid
+    logs = (
+        (weight[..., None] * logs).sum(axis=1) - (_SCATTER / scales[:, None]) ** 2 / 2 + np.log(_SCATTER)
+    )  # a log grid
     share = np.exp(logs - logs.max(axis=-1, keepdims=True)).cumsum(axis=-1)
     at = (share < random.random((*share.shape[:-1], 1)) * share[..., -1:]).sum(axis=-1)
     return np.asarray(_SCATTER[at])

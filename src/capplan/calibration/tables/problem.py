@@ -45,19 +45,17 @@ class Problem:
         rows: Sequence[TableRow],
         figures: Sequence[Figure],
         parameters: Sequence[Parameter],
-        shared: Sequence[Mapping[str, float]],
         *,
         straight: bool = False,
     ) -> None:
         self.system, self.rows, self.figures_to_fit, self.parameters = system, rows, figures, parameters
-        self.shared = shared
         self.factors = system.component(LayoutFactors)
         self.free = [each for each in parameters if each.free]
         self.fixed = {each.name: each.value for each in parameters if not each.free}
         self.centre = np.log([each.value for each in self.free])
         own = np.array([each.log_sd for each in self.free])
         search, compose = system.component(Search), system.component(ClosedLoadTests).network or system.network
-        loadings = np.array([[each.get(p.name, 0.0) for p in self.free] for each in shared])
+        loadings = np.array([[each.get(p.name, 0.0) for p in self.free] for each in search.shared])
         self.prior = np.diag(own**2) + (loadings.T @ loadings if len(loadings) else 0.0)
         self.spread, self.degrees = np.sqrt(np.diag(self.prior)), student_priors.degrees(parameters)
         self.room = student_priors.room(self.degrees) * self.spread
@@ -128,7 +126,7 @@ class Problem:
     def of(self, names: Sequence[str]) -> Problem:
         """Return the problem with only the named parameters free."""
         held = [each if each.name in names else replace(each, log_sd=0.0) for each in self.parameters]
-        return Problem(self.system, self.rows, self.figures_to_fit, held, self.shared, straight=True)
+        return Problem(self.system, self.rows, self.figures_to_fit, held, straight=True)
 
     def prior_draws(self, count: int) -> FloatArray:
         """Return prior draws of the free parameters' logarithms (count, free), the same ones in every call."""
