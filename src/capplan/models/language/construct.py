@@ -15,7 +15,7 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 from capplan.errors import InputError, nearest
 from capplan.visible_text import broken_name_rule
 
-LANGUAGE = ConfigDict(extra="forbid", arbitrary_types_allowed=True, defer_build=True)
+LANGUAGE = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 _BRIEF = reprlib.Repr()  # shows only the first levels of a deep table
 _BRIEF.maxstring = _BRIEF.maxother = 100
