@@ -42,8 +42,10 @@ def rests_on(case: Case[Any]) -> tuple[str, ...]:
     if not case.fitted.clusters:
         return ()
     layout = unloaded(case.scenario)
-    words = (f"{len(case.fitted.clusters)} published clusters; none is yours.", _of_a_node(case, layout))
-    return (" ".join((*words, _narrowed(case, layout))).rstrip(),)
+    words = [f"{len(case.fitted.clusters)} published clusters on fresh data; none is yours."]
+    if not getattr(layout, "one_host", False):
+        words += [_of_a_node(case, layout), _narrowed(case, layout)]
+    return (" ".join(words).rstrip(),)
 
 
 def _of_a_node(case: Case[Any], layout: Scenario) -> str:
@@ -62,8 +64,8 @@ def _narrowed(case: Case[Any], layout: Scenario) -> str:
         return ""
     clients = ", ".join(f"{each:,}" for each in CLIENTS_OF_A_NODE[:-1])
     return (
-        f"Three load tests of yours, with {clients} and {CLIENTS_OF_A_NODE[-1]:,} clients for each node, would narrow "
-        f"the highest over the lowest capacity from {before:.1f} to {after:.1f}."
+        f"Three load tests of yours, with {clients} and {CLIENTS_OF_A_NODE[-1]:,} clients for each node, would leave a "
+        f"factor of {after:.1f} between the ends of this band, of {before:.1f} now."
     )
 
 

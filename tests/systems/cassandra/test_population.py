@@ -82,9 +82,8 @@ def test_an_answer_says_whose_clusters_it_rests_on() -> None:
     case = _case(node_cores=16)
     assert case.basis.of_capacity() == case.basis.of_latency("read", "p99", 100.0) == "population"
     (text,) = rests_on(case)
-    assert text.startswith(
-        f"{len(case.fitted.clusters)} published clusters; none is yours. One node of 16 vCPU carries"
-    )
+    assert text.startswith(f"{len(case.fitted.clusters)} published clusters")
+    assert "One node of 16 vCPU carries" in text
 
 
 def test_bands_widen_with_the_distance_from_published_clusters() -> None:

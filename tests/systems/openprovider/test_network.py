@@ -9,6 +9,7 @@ from capplan.models.language.per_dc import by_dc
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, peak_ratio, solve
 from capplan.simulator.compiled.engine import simulate
+from capplan.systems.components.data_factor import factors
 from capplan.systems.openprovider.network import REPORTED, network
 from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -24,7 +25,7 @@ def system(scenario: OpenproviderScenario, rate_per_s: float = 1000.0, **changes
 def node_seconds(scenario: OpenproviderScenario, contacted: float, dc: int, **changes: float) -> float:
     """Core seconds of one node for one message of all: reads stay local, writes go to every replica everywhere."""
     v = {**VALUES, **changes}
-    nodes, share, factor = scenario.nodes_by_dc()[dc], scenario.shares_by_dc()[dc], scenario.data_factors()[0]
+    nodes, share, factor = scenario.nodes_by_dc()[dc], scenario.shares_by_dc()[dc], factors(scenario.data_factor)[0]
     unseen = 1 + v["unseen_work"]
     coordinated = (READS + WRITES) * v["coordinator_s"] * share / nodes
     read = READS * contacted * v["replica_read_s"] * factor * unseen * share / nodes
@@ -56,7 +57,7 @@ def node_seconds(scenario: OpenproviderScenario, contacted: float, dc: int, **ch
 )
 def test_load_of_each_node_by_hand(scenario: OpenproviderScenario, contacted: float | tuple[float, ...]) -> None:
     analysis = Analysis(system(scenario, message_share=0.0))
-    storage_s, reads = float(VALUES["storage_s"]) * (scenario.data_factors()[0]), by_dc(contacted, scenario.dcs)
+    storage_s, reads = float(VALUES["storage_s"]) * factors(scenario.data_factor)[0], by_dc(contacted, scenario.dcs)
     for dc, (nodes, rf) in enumerate(zip(scenario.nodes_by_dc(), scenario.rf_by_dc(), strict=True)):
         cores, storage = (f"{kind}/dc{dc + 1}" for kind in ("cassandra", "cassandra-storage"))
         expected = node_seconds(scenario, reads[dc], dc) / OpenproviderScenario().node_cores

@@ -41,7 +41,7 @@ _PROPOSALS = 256  # in each round
 _FEWEST, _MOST, _SOLVED = 3, 7, 42  # rounds at least and at most, and layouts solved in all of them, which take time
 _SEARCHED = 8  # evaluations from each start; the best one is then improved
 _REFINED = 8  # evaluations of a search after the errors that rows share or their scatter have changed
-_ROOM = 3.9  # standard deviations of the prior from its centre to a start of the search, at most
+_ROOM = 0.975  # distance of a start from the medians over that which a search may go, at most
 _BETTER = 1.0  # log of how much more probable a structure must be than one nearer to the usual one
 _FREED = 2  # rounds that free parameters which begin to change a figure at the most probable point
 
@@ -246,7 +246,7 @@ def _best(problem: Problem, starts: Sequence[Mapping[str, float]], likely: Float
     """Search from the prior medians, from `starts` (factors on the medians), and from likely points (n, free)."""
     moves = np.log([[start.get(each.name, 1.0) for each in problem.free] for start in ({}, *starts)])
     starts_of = problem.straight.points(np.concatenate([problem.centre + moves, likely]))
-    room = _ROOM * problem.spread  # the search has bounds
+    room = _ROOM * problem.room
     return best_of(problem, list(np.clip(starts_of, problem.centre - room, problem.centre + room)), _SEARCHED)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
@@ -149,14 +149,13 @@ class Scenario(Construct):
 @lru_cache(maxsize=64)
 def fields_of(scenario: type[Scenario]) -> tuple[str, ...]:
     """Return the field names of a scenario class."""
-    found: dict[str, Any] = vars(scenario)["__dataclass_fields__"]
-    return tuple(found)
+    return tuple(defaults_of(scenario))
 
 
 def defaults_of(scenario: type[Scenario]) -> dict[str, Any]:
     """Return the field defaults of a scenario class, by name."""
-    found: dict[str, Any] = vars(scenario)["__dataclass_fields__"]
-    return {name: each.default for name, each in found.items()}
+    declared: Any = scenario  # each kind of scenario is a dataclass
+    return {each.name: each.default for each in fields(declared)}
 
 
 @lru_cache(maxsize=64)

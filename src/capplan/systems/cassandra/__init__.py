@@ -47,6 +47,7 @@ from capplan.systems.cassandra.network import (
 from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.rows import TIMES, excess, priors, row_scenario, undecided, unstated
 from capplan.systems.cassandra.scenario import NODE_LIMITS, USUAL_ROW_BYTES, CassandraScenario
+from capplan.systems.components import data_factor
 from capplan.systems.components.losses import NODE
 
 _RESOURCES = {DRIVER: "the drivers' requests in flight", NATIVE: "the nodes' native-transport threads"}
@@ -59,6 +60,7 @@ _NOT_OF_NODES = (
     "compression",
     *NODE_LIMITS,
     "busiest",
+    "data_factor",
     "connections",
     "in_flight",
     "native_threads",
@@ -88,9 +90,26 @@ _SKEW = Unmeasured(  # of 16 random tokens a node and RF 3, 1.1 to 1.5 on 4 to 4
 )
 
 
+_AGED = Unmeasured(  # docs/reference/data-volume.md, full nodes; beyond the page cache, disk reads come on top
+    name="work of a request on aged data",
+    field="data_factor",
+    value=1.0,
+    expected=(1.1, 2.3),
+    source="reads of a lab from its page cache, compacted and aged",
+    as_tested="data are as fresh as in load tests",
+    where="on data as fresh as in load tests",
+    unit="times the work of a request",
+    otherwise="aged data make the work of a request {} to {} times",
+    measurement="CPU per request on aged data",
+)
+
+
 def unmeasured(scenario: CassandraScenario) -> tuple[Unmeasured, ...]:
-    """Return how unevenly nodes are busy, for a plan of rows that are kept; rows of an own cluster have its skew."""
-    return () if scenario.keep is None or scenario.busiest is not None or scenario.one_host else (_SKEW,)
+    """Return what a plan of rows that are kept leaves open: what aged data cost, and how unevenly nodes are busy."""
+    if scenario.keep is None:
+        return ()
+    skewed = scenario.busiest is None and not scenario.one_host
+    return (*[_AGED] * (scenario.data_factor is None), *[_SKEW] * skewed)
 
 
 def resource_names(scenario: CassandraScenario) -> Mapping[str, str]:
@@ -198,6 +217,11 @@ class Cassandra(TableSystem[CassandraScenario]):
 
     network = staticmethod(network)
     row_scenario = staticmethod(row_scenario)
+
+    def values_in(self, layout: CassandraScenario, values: Values) -> Values:
+        """Return the values of a layout; of a data factor that is a range, one by draw."""
+        count = max(np.size(each) for each in values.values())
+        return {**super().values_in(layout, values), **data_factor.with_draws(layout.data_factor, count)}
 
     def solution(
         self, scenario: CassandraScenario, values: Values, place: Places | None = None, every: Values | None = None

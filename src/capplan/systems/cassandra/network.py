@@ -30,6 +30,7 @@ from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint,
 from capplan.models.solver.pauses import NodePauses, RareDelay, pause_delays, sent_by_clients
 from capplan.systems.cassandra.retries import has_spare, level_of, longest_wait_s
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
+from capplan.systems.components import data_factor
 from capplan.systems.components.pauses.nodes import needed_by_operation, paused, pauses_of, relative_needs
 
 DRIVER, NATIVE = "driver", "native-transport"
@@ -370,9 +371,10 @@ def build_costs(scenario: CassandraScenario, values: Values, retried: float = 0.
     size = 1 + values["kib_share"] * scenario.row_bytes / 1024
     size = slower * size / (1 + values["kib_share"] * USUAL_ROW_BYTES / 1024)
     coordinator, unseen = values["coordinator_s"] * size, values["unseen_work"]
+    on_data = size * data_factor.of_values(scenario.data_factor, values)
     found = {}
     for operation, level in (("read", scenario.consistency_read), ("write", scenario.consistency_write)):
-        read = values["read_s"] * size * _data_share(scenario, level, values["digest_share"])
+        read = values["read_s"] * on_data * _data_share(scenario, level, values["digest_share"])
         waited = read + scenario.cold_share() * slower * values["cold_s"]
         at_replica = unseen * values["replica_unseen"]
         at_read = at_replica * read / waited
@@ -381,7 +383,7 @@ def build_costs(scenario: CassandraScenario, values: Values, retried: float = 0.
         found[operation] = Costs(
             coordinator=coordinator,
             read=waited,
-            mutation=values["mutation_s"] * size,
+            mutation=values["mutation_s"] * on_data,
             unseen=at_read if operation == "read" else at_replica,
             storage=0.0,
             message=values["message_share"] * coordinator,

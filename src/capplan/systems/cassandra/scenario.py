@@ -53,6 +53,8 @@ from capplan.systems.components.data_centres import (
     DataCentres,
     Replicas,
 )
+from capplan.systems.components.data_factor import DataFactor
+from capplan.systems.components.data_factor import normal_form as normal_data_factor
 from capplan.systems.components.machines import Cores
 from capplan.systems.components.pauses.option import Collector, Heap, ReportedGc
 
@@ -180,6 +182,9 @@ class CassandraScenario(ClusterScenario):
     memory_gib, disk_gib, disk_iops, network_gbit
         What a node has: memory and disk for data, GiB, reads from disk per second, and Gbit/s of its network. What is
         left out limits nothing.
+    data_factor
+        Work of a replica on your data over that on the data of the load tests, where it was measured; 0.2 to 20. As
+        tested by default.
     busiest
         How busy the busiest node is over the mean; its load decides the capacity. As in the load tests by default.
     token_aware
@@ -298,6 +303,7 @@ class CassandraScenario(ClusterScenario):
     network_gbit: Annotated[
         float | None, Field(gt=0, le=1e5), Option("Network of a node, Gbit/s.", "network of a node, Gbit/s", "GBIT")
     ] = None
+    data_factor: DataFactor = None
     busiest: Annotated[
         float | None,
         Field(ge=1, le=MOST_BUSY),
@@ -404,6 +410,7 @@ class CassandraScenario(ClusterScenario):
         if self.speculative_retry is not None:
             self._set(speculative_retry=read_retry(self.speculative_retry))
         self._check_data_centres()
+        self._set(data_factor=normal_data_factor(self.data_factor))
         self._set(encryption=check_encryption(self.encryption, None, sum(self.nodes_by_dc())))
 
     def _check_limits(self) -> None:

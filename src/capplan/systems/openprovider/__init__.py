@@ -15,6 +15,7 @@ from capplan.layout.situations import RETRY_STORM, Factor, Losses, Situation
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
+from capplan.systems.components import data_factor
 from capplan.systems.components.encrypted_links import EncryptedLinks, unencrypted
 from capplan.systems.components.machines import machines_in_words
 from capplan.systems.openprovider.losses import offset, outages, round_trips_by_dc, round_trips_s
@@ -31,7 +32,7 @@ from capplan.systems.openprovider.network import (
 from capplan.systems.openprovider.notes import NOTES, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
 from capplan.systems.openprovider.priors import PARAMETERS
-from capplan.systems.openprovider.scenario import DATA_FACTOR, OpenproviderScenario, data_factors
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 _SITUATIONS = {
     "compaction": Situation(
@@ -65,7 +66,7 @@ _LOSSES = {
 }
 _PRODUCTION_DATA = Unmeasured(  # evidence all.production_factor: the document speaks of times, which grow no faster
     name="work of Cassandra on production data",
-    field=DATA_FACTOR,
+    field=data_factor.DATA_FACTOR,
     value=1.0,
     expected=(2.0, 3.0),
     source="the document's expectation, unmeasured",
@@ -154,31 +155,25 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
             parts.append(f"mix {scenario.mix}")
         parts += machines_in_words(scenario, node="nodes", front="RADIUS servers")
         if scenario.data_factor is not None:
-            parts.append(f"data factor {_factor_in_words(scenario)}")
+            parts.append(f"data factor {data_factor.in_words(scenario.data_factor)}")
         if scenario.encryption is not None:
             parts.append(f"{scenario.encryption} links encrypted")
         return ", ".join(parts)
 
     def values(self, fitted: Fitted, scenario: OpenproviderScenario) -> dict[str, Number]:
         """Return all parameter values of a layout; of a data factor that is a range, one by draw."""
-        own, (low, high) = super().values(fitted, scenario), scenario.data_factors()
-        return own if low == high else {**own, DATA_FACTOR: data_factors(scenario, len(fitted.draws))}
+        return {**super().values(fitted, scenario), **data_factor.with_draws(scenario.data_factor, len(fitted.draws))}
 
     def median_values(self, fitted: Fitted, scenario: OpenproviderScenario) -> dict[str, float]:
         """Return one value of each parameter; of a data factor that is a range, its median."""
-        own, (low, high) = super().median_values(fitted, scenario), scenario.data_factors()
-        return own if low == high else {**own, DATA_FACTOR: float(data_factors(scenario, 1)[0])}
+        stated = {name: float(value) for name, value in data_factor.with_draws(scenario.data_factor, 1).items()}
+        return {**super().median_values(fitted, scenario), **stated}
 
     def offered_per_s(self, scenario: OpenproviderScenario, values: Values) -> float | None:
         """Return the offered peak rate; if a mean rate is given, the median over draws."""
         if scenario.tps_mean is None:
             return super().offered_per_s(scenario, values)
         return float(np.median(burst_ratio(scenario, values))) * float(np.max(scenario.tps_mean))
-
-
-def _factor_in_words(scenario: OpenproviderScenario) -> str:
-    low, high = scenario.data_factors()
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 SYSTEM = Openprovider()

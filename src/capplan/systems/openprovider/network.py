@@ -37,8 +37,9 @@ from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.pauses import NodePauses, RareDelay, pause_delays, sent_in_pauses
+from capplan.systems.components import data_factor
 from capplan.systems.components.pauses.nodes import needed_by_operation, paused, pauses_of, relative_needs
-from capplan.systems.openprovider.scenario import DATA_FACTOR, OpenproviderScenario, sent_sessions
+from capplan.systems.openprovider.scenario import OpenproviderScenario, sent_sessions
 
 ASSIGNMENT: Assignment = "pooled"  # of requests to cores: decision record 0019
 SETTLES_S = 0.2
@@ -172,7 +173,7 @@ def _one_way_s(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[Nu
 
 def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
     """Return the costs of operations at a Cassandra node."""
-    speed, factor = scenario.node_speed, _data_factor(scenario, values)
+    speed, factor = scenario.node_speed, data_factor.of_values(scenario.data_factor, values)
     return Costs(
         coordinator=values["coordinator_s"] / speed,
         read=values["replica_read_s"] / speed * factor,
@@ -182,12 +183,6 @@ def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
         message=values["message_share"] * values["mutation_s"] / speed,
         links=_links(scenario, values, speed),
     )
-
-
-def _data_factor(scenario: OpenproviderScenario, values: Values) -> Number:
-    """Return the stated data factor: of a range, the one among the parameter values."""
-    low, high = scenario.data_factors()
-    return low if low == high else values[DATA_FACTOR]
 
 
 def _links(scenario: OpenproviderScenario, values: Values, speed: float) -> dict[str, Exchanges]:

@@ -19,6 +19,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
+from capplan.systems.components import data_factor
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.openprovider.network import network
 from capplan.systems.openprovider.priors import PARAMETERS
@@ -69,9 +70,9 @@ def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[Openprovider
 
 def _data(scenario: OpenproviderScenario) -> Sequence[Excess]:
     """Return that other data were not tested; how much they differ is stated, so it widens no band."""
-    low, high = scenario.data_factors()
-    words = f"data factor {low:g}" + (f" to {high:g}" if high > low else "")
-    return [] if low == high == 1 else [Excess(0.0, f"{words}: the tests had fresh data")]
+    stated = scenario.data_factor
+    words = f"data factor {data_factor.in_words(stated)}"
+    return [] if data_factor.factors(stated) == (1.0, 1.0) else [Excess(0.0, f"{words}: the tests had fresh data")]
 
 
 def _mix(scenario: OpenproviderScenario) -> Sequence[Excess]:

@@ -12,7 +12,6 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from capplan.errors import InputError
-from capplan.layout.situations import Factor
 from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.per_dc import (
@@ -26,7 +25,6 @@ from capplan.models.language.units import (
     KILOMETRES_TEXT,
     MILLISECONDS_TEXT,
     AtLeastOne,
-    FloatArray,
     PositivePerSecond,
     check_number,
     parse_length_m,
@@ -41,6 +39,8 @@ from capplan.systems.components.data_centres import (
     DataCentres,
     Replicas,
 )
+from capplan.systems.components.data_factor import DataFactor
+from capplan.systems.components.data_factor import normal_form as normal_data_factor
 from capplan.systems.components.encryption_options import Encryption, Reconnects, Vpn
 from capplan.systems.components.machines import Cores, Speed
 from capplan.systems.components.pauses.option import Collector, Heap, ReportedGc
@@ -142,32 +142,6 @@ def _whole(mix: SessionMix) -> Iterator[tuple[float, int, int]]:
 
 def _kilometres(text: str) -> str:
     return f"{parse_length_m(text) / 1000:g}km"
-
-
-_LEAST_FACTOR, _MOST_FACTOR = 0.2, 20.0
-
-
-def _factor(text: str) -> float | str:
-    """Return a data factor, or a range of it, in its usual form: a number, or `1.2..1.6`."""
-    low, high = _factors(text)
-    return low if low == high else f"{low:g}..{high:g}"
-
-
-def _factors(text: str) -> tuple[float, float]:
-    """Return the ends of a data factor."""
-    try:
-        ends = [float(check_number(float(each), "data factor", bounded=True)) for each in text.split("..")]
-        low, high = ends if len(ends) == 2 else ends * 2
-    except (ValueError, OverflowError):
-        raise InputError(f"{text!r} is no data factor: write one such as 1.3, or a range such as 1.2..1.6") from None
-    if low > high:
-        raise InputError(f"data factor {text} goes down: write {high:g}..{low:g}")
-    if not _LEAST_FACTOR <= low <= high <= _MOST_FACTOR:
-        raise InputError(
-            f"data factor {text} is out of range: it must be from {_LEAST_FACTOR:g} to {_MOST_FACTOR:g}, such as "
-            f"{min(max(low, _LEAST_FACTOR), _MOST_FACTOR):g}"
-        )
-    return low, high
 
 
 def _ratio(text: str) -> float:
@@ -314,16 +288,7 @@ class OpenproviderScenario(ClusterScenario):
     collector: Collector = None
     proxy: Annotated[bool, Option("Forward accounting requests to another server.", "accounting proxy")] = False
     ldap: Annotated[bool, Option("Query LDAP on each authorization.", "LDAP")] = False
-    data_factor: Annotated[
-        float | str | None,
-        Option(
-            "Measured work of Cassandra on your data relative to the test's fresh data, such as 1.3 or 1.2..1.6; as "
-            "tested if left out.",
-            "times the test's work of Cassandra",
-            "X",
-            read=_factor,
-        ),
-    ] = None
+    data_factor: DataFactor = None
     encryption: Encryption = None
     vpn: Vpn = None
     reconnects: Reconnects = None
@@ -374,8 +339,7 @@ class OpenproviderScenario(ClusterScenario):
         self._set(encryption=check_encryption(self.encryption, self.vpn, sum(self.nodes_by_dc())))
         check_reconnects(self.reconnects, self.encryption, self.vpn)
         self._set(mix=normal_form(self.mix))
-        if self.data_factor is not None:
-            self._set(data_factor=_factor(str(self.data_factor)))
+        self._set(data_factor=normal_data_factor(self.data_factor))
 
     def _check_fronts(self) -> None:
         for dc, (share, fronts) in enumerate(zip(self.shares_by_dc(), self.fronts_by_dc(), strict=True), 1):
@@ -413,24 +377,9 @@ class OpenproviderScenario(ClusterScenario):
         given = [name for name in ("distance", "rtt") if self.dcs == 1 and getattr(self, name) != usual[name]]
         return (*(f"{name} has no effect: the layout has one data centre" for name in given), *self._idle_heap())
 
-    def data_factors(self) -> tuple[float, float]:
-        """Return the ends of the stated data factor; 1 if none is stated."""
-        return (1.0, 1.0) if self.data_factor is None else _factors(str(self.data_factor))
-
     def distance_m(self) -> float:
         """Return the distance between data centres, metres."""
         distance = parse_length_m(self.distance)
         if not 0 <= distance <= 2.1e7:
             raise InputError(f"distance {self.distance!r} is not between two places on Earth: give 0 to 20,000 km")
         return distance
-
-
-DATA_FACTOR = "data_factor"
-"""Name of the factor among the parameter values of a layout whose scenario gives it as a range."""
-_STREAM = 2026
-
-
-def data_factors(scenario: OpenproviderScenario, count: int) -> FloatArray:
-    """Return the stated data factor by draw (count,), 90 % of it in its range; its median for a single draw."""
-    low, high = scenario.data_factors()
-    return Factor(math.sqrt(low * high), math.log(high / low) / 2 / 1.645).draws(count, _STREAM)
