@@ -25,6 +25,8 @@ from capplan.planner.check import check, read_specification
 from capplan.planner.sustained import JudgingEngine
 from capplan.planner.time_limits import check_layout
 from capplan.reports.check import describe
+from capplan.reports.population import rests
+from capplan.systems.registry import read_calibration
 
 ENGINES: tuple[JudgingEngine, ...] = ("compiled", "analytic")
 
@@ -54,6 +56,8 @@ def check_(
     if junit is not None:
         replace_file(junit, found.to_junit())
     say_what_has_no_effect([asked.scenario])
-    print_answer(found, lambda: describe(found, quiet), as_json)
+    fitted = None if asked.fitted is None else read_calibration(asked.fitted)
+    first = () if quiet or as_json else tuple(rests(asked.scenario, fitted))
+    print_answer(found, lambda: (*first, *describe(found, quiet)), as_json)
     sys.stdout.flush()
     exit_by(found.verdict.answer)

@@ -18,6 +18,7 @@ from capplan.planner.compare import compare
 from capplan.planner.sustained import JudgingEngine
 from capplan.planner.time_limits import check_layouts
 from capplan.reports.comparison import describe
+from capplan.reports.population import rests
 from capplan.systems.registry import read_calibration
 
 ENGINES: tuple[JudgingEngine, ...] = ("compiled", "analytic")
@@ -58,7 +59,7 @@ def compare_(
     rates = [each.scenario.offered_per_s() for each in (one, other)]
     if demand is None and None not in rates and rates[0] != rates[1]:
         say(f"the rate of {second} is ignored: both layouts are compared at the rate of {first}")
-    print_answer(found, lambda: describe(found), as_json)
+    print_answer(found, lambda: (*rests(one.scenario, fitted), *describe(found)), as_json)
 
 
 def _layouts(first: str, second: str, calibration: Path | None) -> tuple[Target, Target, Fitted | None]:
