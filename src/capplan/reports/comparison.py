@@ -43,7 +43,7 @@ def _why(limit: Limit) -> str:
     work, members, uneven = other.work_ms / one.work_ms, other.members / one.members, other.busiest / one.busiest
     busiest = f"; the busiest has {one.busiest:.2f} and {other.busiest:.2f} times the mean"
     return (
-        f"{limit.resource} limits {whom}: a request takes {significant(one.work_ms)} ms of it in all with the first and "
+        f"{limit.resource} limits {whom}: a request takes {significant(one.work_ms)} ms of it with the first and "
         f"{significant(other.work_ms)} ms with the second (x{work:.2f}), and there are {one.members} and "
         f"{other.members} (x{members:.2f}){busiest if abs(uneven - 1) > _UNEVEN else ''}: "
         f"capacity x{members / work / uneven:.2f}"
