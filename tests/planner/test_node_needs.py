@@ -106,3 +106,16 @@ def test_how_uneven_the_load_is_is_a_condition_until_it_is_stated() -> None:
 
 def test_layouts_of_a_table_have_its_skew() -> None:
     assert not predict(CassandraScenario(tps=5000.0, node_cores=8), fitted=FITTED, engine="analytic").conditions
+
+
+def test_a_prediction_holds_only_as_far_as_the_disks_of_the_busiest_node() -> None:
+    layout = changed(STATED, cass_nodes=12, keep=20 * 86_400.0, compaction="TWCS:1d", disk_gib=900.0, busiest=None)
+    verdict = predict(layout, fitted=FITTED, engine="analytic").verdict
+    assert verdict is not None
+    assert verdict.answer == "yes"
+    (skew,) = verdict.conditions
+    assert skew.break_even is not None
+    for times, answer in ((0.97, "yes"), (1.03, "uncertain")):
+        at = predict(changed(layout, busiest=times * skew.break_even), fitted=FITTED, engine="analytic").verdict
+        assert at is not None
+        assert at.answer == answer

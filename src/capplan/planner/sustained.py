@@ -389,13 +389,14 @@ class Judged:
         """Return the verdict over all conditions of service; `conditions.verdict_of` adds what it takes for granted."""
         conditions = [each.conditions for each in self.strains.values()]
         return verdict(
-            [*(self.situation(each) for each in self.strains.values()), *self._limits()],
+            [*(self.situation(each) for each in self.strains.values()), *self.limits],
             self.confidence,
             not_asked=not_asked(self.case.system, conditions),
         )
 
-    def _limits(self) -> list[JudgedSituation]:
-        """Return the verdict on what else nodes have than CPU, at a rate that was given."""
+    @cached_property
+    def limits(self) -> list[JudgedSituation]:
+        """The verdict on what else nodes have than CPU, at a rate that was given."""
         load = node_load(self.case.scenario, self.offered_per_s, self.case.seed) if self.given else None
         return judged_limits(load, self.confidence)
 

@@ -10,8 +10,8 @@ from functools import partial
 from capplan.answers.condition import Condition, Consequence, Unmeasured
 from capplan.layout.components import Machines
 from capplan.models.language.scenario import changed
-from capplan.planner.conditions import by_risk, decisive, unmeasured
-from capplan.planner.node_needs import node_load
+from capplan.planner.conditions import by_risk, decisive, spare_of_rate, unmeasured
+from capplan.planner.node_needs import judged_limits, node_load
 from capplan.planner.size.search import Candidate, Family, FamilyResult, SizingTarget, confirmed, search_of
 from capplan.planner.size.sizing import SizedLayout
 from capplan.planner.sustained import JudgingEngine
@@ -112,9 +112,11 @@ def _margin(
     layout = search.strains(numbers)
     if isinstance(layout, str):
         return -math.inf
-    load = node_load(layout[0], search.target.offered_per_s, target.seed)
-    if not target.base.slo and target.disks is None and (load is None or not load.limits):
-        return -max(each.shortfall(target.confidence) for each in layout[1].values())
+    scenario, strains = layout
+    limits = judged_limits(node_load(scenario, search.target.offered_per_s, target.seed), target.confidence)
+    alone = spare_of_rate(strains, limits, target.confidence) if target.disks is None else None
+    if alone is not None:
+        return alone
     candidate = search.at(numbers)
     if isinstance(candidate, str):
         return -math.inf
