@@ -21,7 +21,7 @@ def load(**fields: Any) -> NodeLoad:
         "row_bytes": 1000.0,
         "reads_per_s": 10.0,
     }
-    usual |= {"network_gbit": 0.1, "heap_gib": 8.0, "cache_gib": None, "limits": {}}
+    usual |= {"network_gbit": 0.1, "heap_gib": 8.0, "cache_gib": None, "warm": 1.0, "limits": {}}
     return NodeLoad(**{**usual, **fields})
 
 

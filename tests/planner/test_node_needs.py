@@ -12,8 +12,10 @@ from capplan.planner.node_needs import limited, node_load, node_needs
 from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
+from capplan.planner.sustained import Judged, read_conditions
 from capplan.simulator.workers import in_process
 from capplan.systems.cassandra.scenario import CassandraScenario
+from capplan.systems.registry import resolve
 
 FITTED = read_fitted(Path(__file__).parent / "fitted" / "mixed.json")
 STATED = CassandraScenario(tps=5000.0, read_fraction=0.8, row_bytes=500.0, keep=2 * 86_400.0, node_cores=8, busiest=1.0)
@@ -79,7 +81,7 @@ def test_needs_grow_with_the_planned_rate_and_cells_share_them() -> None:
 
 def test_nothing_is_said_where_nothing_is_stated() -> None:
     assert node_load(CassandraScenario(tps=5.0), 5.0, 1) is None
-    assert not limited(None)
+    assert not limited({})
 
 
 def test_a_stated_compression_leaves_no_spread() -> None:
@@ -119,3 +121,17 @@ def test_a_prediction_holds_only_as_far_as_the_disks_of_the_busiest_node() -> No
         at = predict(changed(layout, busiest=times * skew.break_even), fitted=FITTED, engine="analytic").verdict
         assert at is not None
         assert at.answer == answer
+
+
+@pytest.mark.parametrize(("lost", "share"), [((), 1 / 12), (("node",), 1 / 10), (("dc",), 1 / 6)])
+def test_nodes_that_are_left_carry_the_reads_of_lost_ones(lost: tuple[str, ...], share: float) -> None:
+    layout = changed(
+        STATED, dcs=2, cass_nodes=6, data_gib=100.0, cache_gib=50.0, keep=None, consistency_read="LOCAL_ONE"
+    )
+    need = 2 * 4000 * share * 0.5
+    answers = []
+    for iops in (0.99 * need, 1.01 * need):
+        case = resolve(changed(layout, disk_iops=iops), FITTED)
+        verdict = Judged(case, read_conditions(lost, case.system, FITTED), 5000.0).verdict()
+        answers.append(next(each.answer for each in verdict.situations if each.situation == "iops"))
+    assert answers == ["no", "yes"]

@@ -40,7 +40,7 @@ def node_in_words(needs: NodeNeeds) -> str:
 
 
 def _cached(needs: NodeNeeds) -> str:
-    if needs.cached_share is None:
+    if needs.cached_share is None or needs.disk_reads_per_s is None:
         return "page cache as tested (--memory-gib)"
     share = "all" if needs.cached_share.low >= 1 else f"{100 * needs.cached_share.value:.0f} %"
     return f"{share} of it in the page cache, {_banded(needs.disk_reads_per_s)} disk reads/s"

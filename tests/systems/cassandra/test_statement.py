@@ -94,3 +94,18 @@ def test_what_has_no_effect_is_said() -> None:
     assert stated(keep="2d").without_effect()
     assert not stated(keep="2d", writes=5).without_effect()
     assert SYSTEM.name == "cassandra"
+
+
+def test_disk_reads_without_a_page_cache_are_refused() -> None:
+    with pytest.raises(InputError):
+        stated(disk_iops=100)
+    for known in ({"cache_gib": 5}, {"memory_gib": 64}, {"cache_state": "cold"}):
+        assert stated(disk_iops=100, **known).disk_iops == 100
+
+
+def test_disk_reads_are_the_share_that_costs_cpu() -> None:
+    for state in ("warm", "mixed", "cold"):
+        layout = stated(reads="3k", row="1kB", data_gib=100, cache_gib=50, cache_state=state, disk_iops=1e6)
+        node = layout.node_load(3000.0)
+        assert node is not None
+        assert node.needs()["iops"] == pytest.approx(2 * 3000 * 2 / 3 * layout.cold_share())

@@ -162,6 +162,8 @@ class NodeLoad:
         Its heap.
     cache_gib : float or None
         Its page cache, if that is given.
+    warm : float
+        Share of reads that find the page cache warm.
     limits : mapping
         What its machine has, by the words of `needs`; what is not given is missing.
     """
@@ -175,6 +177,7 @@ class NodeLoad:
     network_gbit: float
     heap_gib: float
     cache_gib: float | None
+    warm: float
     limits: Mapping[str, float]
 
     def memory_gib(self, data_gib: Number) -> Number:
@@ -183,16 +186,20 @@ class NodeLoad:
         return self.heap_gib + FILTER_BYTES * rows / GIB + OFFSETS_SHARE * data_gib
 
     @property
-    def cache_is_given(self) -> bool:
-        """Whether anybody says how large the page cache is."""
-        return self.cache_gib is not None or "memory" in self.limits
+    def reads_are_known(self) -> bool:
+        """Whether anybody says which reads go to disk."""
+        return self.cache_gib is not None or "memory" in self.limits or self.warm < 1
 
-    def cached(self, data_gib: Number) -> Number:
-        """Return the share of the data that the page cache has; all of them where nobody says what memory there is."""
-        if not self.cache_is_given:
+    def covered(self, data_gib: Number) -> Number:
+        """Return the share of the data that the page cache holds; all where nobody says its size."""
+        if self.cache_gib is None and "memory" not in self.limits:
             return 1.0
         cache = self.limits["memory"] - self.memory_gib(data_gib) if self.cache_gib is None else self.cache_gib
         return np.clip(cache / data_gib, 0.0, 1.0)
+
+    def cached(self, data_gib: Number) -> Number:
+        """Return the share of reads that the page cache has, once it is as warm as it becomes."""
+        return self.warm * self.covered(data_gib)
 
     def needs(self, times: Number = 1.0) -> dict[str, Number]:
         """Return what the node needs at so many times the rate: disk and memory, GiB; disk reads; network, Gbit/s."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -13,8 +13,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from capplan.errors import InputError
-from capplan.models.cassandra.consistency import answers
 from capplan.models.cassandra.encryption import check_encryption
+from capplan.models.cassandra.node_traffic import NodeTraffic
 from capplan.models.cassandra.storage import (
     COMPRESSION,
     GIB,
@@ -26,6 +26,7 @@ from capplan.models.cassandra.storage import (
     read_compaction,
 )
 from capplan.models.language.construct import LANGUAGE
+from capplan.models.language.per_dc import proportions
 from capplan.models.language.scenario import LARGEST, Objectives, Option, check_at_most, check_load, rate_option
 from capplan.models.language.units import (
     HIGHEST_RATE,
@@ -67,6 +68,7 @@ Gibibytes = Annotated[float, Field(gt=0, le=1e6)]
 NODE_LIMITS = {"disk_gib": "disk", "disk_iops": "iops", "network_gbit": "network", "memory_gib": "memory"}
 """Fields that say what a node has besides cores, and the words of `NodeLoad.limits` for them."""
 USUAL_COMPRESSION = math.sqrt(math.prod(COMPRESSION))
+_WARM = {"warm": 1.0, "mixed": 0.5, "cold": 0.0}
 _NOTHING_GIB = 1e-9  # where there are no data, shares of them are taken of this
 
 
@@ -179,7 +181,7 @@ class CassandraScenario(ClusterScenario):
         Size on disk over uncompressed size; 0.25 to 0.75 by default.
     memory_gib, disk_gib, disk_iops, network_gbit
         What a node has: memory and disk for data, GiB, reads from disk per second, and Gbit/s of its network. What is
-        left out limits nothing.
+        left out limits nothing. Reads from disk follow from `memory_gib` or `cache_gib`.
     busiest
         How busy the busiest node is over the mean; its load decides the capacity. As in the load tests by default.
     token_aware
@@ -407,6 +409,16 @@ class CassandraScenario(ClusterScenario):
         self._set(encryption=check_encryption(self.encryption, None, sum(self.nodes_by_dc())))
 
     def _check_limits(self) -> None:
+        if (
+            self.disk_iops is not None
+            and self.memory_gib is None
+            and self.cache_gib is None
+            and _WARM[self.cache_state] == 1
+        ):
+            raise InputError(
+                f"disk_iops = {self.disk_iops:g} limits nothing while nobody says which reads go to disk: give "
+                "memory_gib, the memory of a node, or cache_gib"
+            )
         if (self.connections or 1) > MOST_CONNECTIONS:
             raise InputError(
                 f"connections = {self.connections} is more than {MOST_CONNECTIONS:,} to a node: give those of all "
@@ -450,15 +462,17 @@ class CassandraScenario(ClusterScenario):
 
     def cold_share(self) -> float:
         """Return the share of reads that miss the page cache if all keys are equally likely."""
-        cold = {"warm": 0.0, "mixed": 0.5, "cold": 1.0}[self.cache_state]
-        return cold + (1 - cold) * self.beyond_cache()
+        warm = _WARM[self.cache_state]
+        return 1 - warm + warm * self.beyond_cache()
 
     def beyond_cache(self) -> float:
         """Return the share of a node's data beyond its page cache; 0 if either size is not given."""
         load = self.node_load(float(np.max(self.tps or 0.0)))
-        return 0.0 if load is None else 1 - float(load.cached(load.data_gib))
+        return 0.0 if load is None else 1 - float(load.covered(load.data_gib))
 
-    def node_load(self, rate_per_s: float, compression: Number = USUAL_COMPRESSION) -> NodeLoad | None:
+    def node_load(
+        self, rate_per_s: float, compression: Number = USUAL_COMPRESSION, down: Sequence[int] = ()
+    ) -> NodeLoad | None:
         """Return what the busiest node stores and moves; None if nothing is said of data or limits.
 
         Parameters
@@ -467,19 +481,20 @@ class CassandraScenario(ClusterScenario):
             Offered rate, requests per second.
         compression : number
             Size on disk over uncompressed size, where the scenario does not say it.
+        down : sequence of int (dcs,)
+            Nodes of each data centre that are down; none by default.
         """
         sizes = {word: getattr(self, field) for field, word in NODE_LIMITS.items()}
         limits = {word: float(size) for word, size in sizes.items() if size is not None}
         if not limits and self.keep is None and self.data_gib is None:
             return None
-        reads, writes = rate_per_s * self.read_fraction, rate_per_s * (1 - self.read_fraction)
-        nodes, busiest = sum(self.nodes_by_dc()), self.busiest or 1.0
+        traffic, busiest = self._traffic(rate_per_s, down or (0,) * self.dcs), self.busiest or 1.0
         ratio, keep_s = self.compression or compression, None if self.keep is None else float(np.max(self.keep))
         strategy, grows = read_compaction(self.compaction or "STCS"), self.data_gib is None
         if self.data_gib is not None:
             data = np.asarray(float(self.data_gib))
         else:
-            copy = 0.0 if keep_s is None else writes * self.row_bytes * strategy.kept_s(keep_s)
+            copy = 0.0 if keep_s is None else traffic.writes_per_s * self.row_bytes * strategy.kept_s(keep_s)
             data = np.maximum(busiest * fullest(*self.cassandra_nodes()) * copy * np.asarray(ratio) / GIB, _NOTHING_GIB)
         return NodeLoad(
             data_gib=data,
@@ -487,21 +502,27 @@ class CassandraScenario(ClusterScenario):
             room=USABLE * (1 - strategy.free(keep_s)),
             raw_bytes=1 / np.asarray(ratio),
             row_bytes=self.row_bytes,
-            reads_per_s=busiest * reads * answers(self.consistency_read, self.rf_by_dc(), 0) / nodes,
-            network_gbit=busiest * self._moved_bytes(reads, writes) * 8e-9 / nodes,
+            reads_per_s=busiest * traffic.rows_read_per_s(self.consistency_read),
+            network_gbit=busiest * traffic.rows_moved_per_s() * self.row_bytes * 8e-9,
             heap_gib=self._heap_gib(),
             cache_gib=None if self.cache_gib is None else float(self.cache_gib),
+            warm=_WARM[self.cache_state],
             limits=limits,
         )
 
-    def _moved_bytes(self, reads: float, writes: float) -> float:
-        """Return the bytes of rows that all nodes send or receive per second, the larger of both.
-
-        Of token-aware drivers, the coordinator is a replica, and has the row that it reads.
-        """
-        own = 1.0 if self.token_aware else fullest(*self.cassandra_nodes())
-        between = writes * (sum(self.rf_by_dc()) - own) + reads * (1 - own)
-        return (between + max(writes, reads)) * self.row_bytes
+    def _traffic(self, rate_per_s: float, down: Sequence[int]) -> NodeTraffic:
+        """Return the traffic on the nodes that are up; clients of a data centre without one go to the others."""
+        nodes = self.nodes_by_dc()
+        return NodeTraffic(
+            reads_per_s=rate_per_s * self.read_fraction,
+            writes_per_s=rate_per_s * (1 - self.read_fraction),
+            shares=proportions(self.shares_by_dc(), (dc for dc, count in enumerate(nodes) if count > down[dc])),
+            nodes=nodes,
+            replicas=self.rf_by_dc(),
+            down=down,
+            round_trips_s=self.round_trips_s(),
+            token_aware=self.token_aware,
+        )
 
     def _heap_gib(self) -> float:
         if self.heap is not None:
