@@ -757,18 +757,24 @@ def offered(demand: Demand, scenario: type[Scenario], client_tls: bool) -> dict[
     return found
 
 
-_OF_DATA = ("row_bytes", "keep", "compaction")
+_OF_DATA = ("row_bytes", "keep", "compaction", "compression", "headroom", "usable", "disk_gib")
 
 
 def _stated(demand: Demand) -> Iterator[tuple[str, str]]:
     """Yield what stated rates and their data set, by option."""
     yield "read_fraction", _number(demand.reads_per_s / (demand.reads_per_s + demand.writes_per_s))
     if demand.data is not None:
-        yield "row_bytes", _number(math.sqrt(math.prod(demand.data.row_bytes)))
+        yield "row_bytes", _number(demand.data.row_bytes.low)
         if demand.keep_s:
             yield "keep", f"{_number(demand.keep_s)}s"
         if demand.data.compaction is not None:
             yield "compaction", demand.data.compaction
+        for name in ("compression", "headroom", "usable"):
+            share = getattr(demand.data, name)
+            if share is not None:
+                yield name, _number(share.low)
+        if demand.data.disk_gib is not None:
+            yield "disk_gib", _number(float(demand.data.disk_gib))
 
 
 def with_demand(scenario: S, demand: Demand | None) -> S:

@@ -56,7 +56,7 @@ from capplan.planner.proposal.proposal import (
     Provenance,
     YearOfGrowth,
 )
-from capplan.planner.size.search import disks_of
+from capplan.planner.size.search import Disks, disks_of
 from capplan.planner.size.size import SizingQuestion, months_of_rate, size_families
 from capplan.planner.size.sizing import SizedLayout, Sizing, chosen_scenario, nothing_found
 from capplan.planner.sweep import AnalyticPoints
@@ -161,7 +161,9 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         places=_places(its, scenario),
         bill=_bill(its, sizing.chosen, question.sizing),
         growth=growth(sizing),
-        fits_until=fits_until(sizing, sizing.chosen, question.sizing),
+        fits_until=fits_until(
+            sizing, sizing.chosen, disks_of(question.sizing.demand, question.sizing.seed, question.base)
+        ),
         failures=failures,
         first_minutes=tuple(minutes),
         mass_return=_mass_return(question.sizing.demand, scenario, fitted, sizing.chosen.cells),
@@ -234,9 +236,8 @@ def growth(sizing: Sizing) -> tuple[YearOfGrowth, ...]:
     return tuple(YearOfGrowth(float(year), sizing.offered_tps * rate**year) for year in range(last + 1))
 
 
-def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) -> tuple[FitsUntil, ...]:
+def fits_until(sizing: Sizing, layout: SizedLayout, disks: Disks | None) -> tuple[FitsUntil, ...]:
     """Return when growth reaches each situation's held rate, earliest first, and when it fills the disks."""
-    disks = disks_of(question.demand, question.seed)
 
     def months(held_tps: float) -> Band | None:
         if disks is not None or not sizing.growth_per_year or held_tps <= 0:

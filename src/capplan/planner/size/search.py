@@ -26,7 +26,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.notes import Notes
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.cassandra.storage import NodeLoad, fullest
-from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.scenario import Scenario, changed, options_of
 from capplan.models.language.units import FloatArray
 from capplan.planner.demand.demand import Demand, growth_factors
 from capplan.planner.demand.forecast import GROWTH, Volume, months_until, volume
@@ -93,11 +93,11 @@ class Disks:
         return months_until(self.volume, *nodes, self.disk_gib * cells)
 
 
-def disks_of(demand: Demand | None, seed: int) -> Disks | None:
-    """Return the data and disks of a demand; None without one."""
+def disks_of(demand: Demand | None, seed: int, base: Scenario) -> Disks | None:
+    """Return the growth of a demand, and its data and disks unless they are fields of the base; None without one."""
     if demand is None:
         return None
-    data = demand.data
+    data = None if demand.stated and "keep" in options_of(type(base)) else demand.data
     return Disks(
         volume=None if data is None else volume(demand, data, seed),
         growth_factor=growth_factors(demand.growth, seed, GROWTH),
@@ -756,7 +756,7 @@ class _Sizes:
 
     def _limited(self, loads: Mapping[str, NodeLoad]) -> Iterator[Safety]:
         """Yield the safety of what else nodes have."""
-        of_demand = self.disks is not None and self.disks.disk_gib is not None
+        of_demand = self.disks is not None and self.disks.volume is not None
         for each in (one for one in limited(loads) if not (of_demand and one.conditions == DATA)):
             rates = self.target.offered_per_s * self.family.cells * each.times
             yield Safety(

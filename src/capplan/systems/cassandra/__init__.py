@@ -57,6 +57,8 @@ _NOT_OF_NODES = (
     "keep",
     "compaction",
     "compression",
+    "headroom",
+    "usable",
     *NODE_LIMITS,
     "busiest",
     "connections",

@@ -179,6 +179,9 @@ class CassandraScenario(ClusterScenario):
         `UCS:L10`.
     compression
         Size on disk over uncompressed size; 0.25 to 0.75 by default.
+    headroom, usable
+        Share of the disk that compaction needs free, by default that of the strategy, and share that is left after
+        formatting, 0.9 by default.
     memory_gib, disk_gib, disk_iops, network_gbit
         What a node has: memory and disk for data, GiB, reads from disk per second, and Gbit/s of its network. What is
         left out limits nothing. Reads from disk follow from `memory_gib` or `cache_gib`.
@@ -283,7 +286,20 @@ class CassandraScenario(ClusterScenario):
     ] = None
     compression: Annotated[
         Share | None,
+        READ_SHARE,
         Option("Size on disk over uncompressed size; 25% to 75% by default.", "compression", "SHARE", read=parse_share),
+    ] = None
+    headroom: Annotated[
+        Share | None,
+        READ_SHARE,
+        Option(
+            "Disk that compaction needs free; by default that of --compaction.", "free disk", "SHARE", read=parse_share
+        ),
+    ] = None
+    usable: Annotated[
+        Share | None,
+        READ_SHARE,
+        Option("Disk that is left after formatting; 90% by default.", "formatted disk", "SHARE", read=parse_share),
     ] = None
     memory_gib: Annotated[
         Gibibytes | None, Option("Memory of a node, GiB, such as 64.", "memory of a node, GiB", "SIZE", read=read_gib)
@@ -419,6 +435,8 @@ class CassandraScenario(ClusterScenario):
                 f"disk_iops = {self.disk_iops:g} limits nothing while nobody says which reads go to disk: give "
                 "memory_gib, the memory of a node, or cache_gib"
             )
+        if self.headroom == 1:
+            raise InputError("headroom = 100% leaves no disk for data: give less")
         if (self.connections or 1) > MOST_CONNECTIONS:
             raise InputError(
                 f"connections = {self.connections} is more than {MOST_CONNECTIONS:,} to a node: give those of all "
@@ -499,7 +517,7 @@ class CassandraScenario(ClusterScenario):
         return NodeLoad(
             data_gib=data,
             grows=grows,
-            room=USABLE * (1 - strategy.free(keep_s)),
+            room=(self.usable or USABLE) * (1 - (self.headroom or strategy.free(keep_s))),
             raw_bytes=1 / np.asarray(ratio),
             row_bytes=self.row_bytes,
             reads_per_s=busiest * traffic.rows_read_per_s(self.consistency_read),
