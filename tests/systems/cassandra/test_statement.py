@@ -109,3 +109,36 @@ def test_disk_reads_are_the_share_that_costs_cpu() -> None:
         node = layout.node_load(3000.0)
         assert node is not None
         assert node.needs()["iops"] == pytest.approx(2 * 3000 * 2 / 3 * layout.cold_share())
+
+
+@pytest.mark.parametrize(
+    ("fields", "idle"),
+    [
+        ({"disk_gib": 1, "tps": 5}, 1),
+        ({"memory_gib": 64, "disk_iops": 5, "tps": 5}, 2),
+        ({"network_gbit": 1}, 1),
+        ({"compaction": "LCS", "compression": "50%", "tps": 5}, 2),
+        ({"disk_gib": 1, "data_gib": 1, "memory_gib": 64}, 1),
+        ({"disk_gib": 1, "data_gib": 1, "memory_gib": 64, "tps": 5}, 0),
+        ({"disk_gib": 1, "keep": "1d", "network_gbit": 1, "writes": 5}, 0),
+    ],
+)
+def test_a_limit_without_data_or_rate_is_named(fields: dict[str, Any], idle: int) -> None:
+    layout = stated(**fields)
+    assert len(layout.without_effect()) == idle
+    node = layout.node_load(5.0)
+    assert node is None or not idle or layout.tps is None or not node.limits
+
+
+def test_a_page_cache_of_data_that_follow_from_no_rate_is_refused() -> None:
+    layout = stated(keep="2d", memory_gib=64)
+    with pytest.raises(InputError):
+        layout.check_complete()
+    for known in ({"data_gib": 5}, {"writes": 5}):
+        stated(keep="2d", memory_gib=64, **known).check_complete()
+
+
+def test_a_page_cache_larger_than_the_memory_beside_the_heap_is_refused() -> None:
+    with pytest.raises(InputError):
+        stated(memory_gib=64, cache_gib=60, data_gib=5)
+    assert stated(memory_gib=64, cache_gib=56, data_gib=5).cache_gib == 56

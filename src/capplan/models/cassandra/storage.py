@@ -135,7 +135,7 @@ READS_OF_A_MISS = 2
 """Reads from disk of a row that no cache has: of the index and of the data, in the one SSTable that has the row."""
 STREAM_BYTES_PER_S = 24 * 2.0**20
 """Bytes per second that a node sends to one that is rebuilt: `stream_throughput_outbound` of cassandra.yaml."""
-_HALVINGS = 60
+_HALVINGS, _TIMES = 60, (1e-6, 1e6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,14 +212,15 @@ class NodeLoad:
         }
 
     def held(self, name: str) -> FloatArray:
-        """Return how many times the rate the machine can do in one respect; a million where the rate is no matter."""
+        """Return how many times the rate the machine can do in one respect; infinite or 0 where it is no matter."""
         need: Callable[[FloatArray], Number] = lambda times: self.needs(times)[name]  # noqa: E731
-        low, high = (np.full(np.shape(self.data_gib), end) for end in (1e-6, 1e6))
+        low, high = (np.full(np.shape(self.data_gib), end) for end in _TIMES)
+        most, least = (np.asarray(need(each)) <= self.limits[name] for each in (high, low))
         for _ in range(_HALVINGS):
             middle = np.sqrt(low * high)
             fits = np.asarray(need(middle)) <= self.limits[name]
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-        return low
+        return np.where(most, np.inf, np.where(least, low, 0.0))
 
     @property
     def rebuilt_s(self) -> Number:

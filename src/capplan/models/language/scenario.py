@@ -137,6 +137,9 @@ class Scenario(Construct):
         """Return the number of Cassandra nodes and of replicas per row by data centre; None without a cluster."""
         return None
 
+    def check_complete(self) -> None:
+        """Refuse, with an `InputError`, a scenario that leaves out what its figures follow from."""
+
     def without_effect(self) -> tuple[str, ...]:
         """Return a sentence for each field that was set but has no effect; none by default."""
         return ()

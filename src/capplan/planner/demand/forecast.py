@@ -717,7 +717,7 @@ def contradicted(demand: Demand, scenario: type[Scenario]) -> tuple[str, ...]:
     """Return the options of a scenario class that conflict with a demand."""
     others: tuple[str, ...] = ("mix",) if demand.connections is None else ("mix", "reconnects")
     if demand.stated:
-        others = ("read_fraction",) if demand.data is None else ("read_fraction", *_OF_DATA)
+        others = ("compaction", *dict(_stated(demand)))
     return (*rate_fields(scenario), *(name for name in others if name in options_of(scenario)))
 
 
@@ -755,9 +755,6 @@ def offered(demand: Demand, scenario: type[Scenario], client_tls: bool) -> dict[
         statements = scenario(**mixed).statements_per_request()
         found["reconnects"] = _number(min(rates.handshakes_per_request / statements, 1.0))
     return found
-
-
-_OF_DATA = ("row_bytes", "keep", "compaction", "compression", "headroom", "usable", "disk_gib")
 
 
 def _stated(demand: Demand) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from capplan.answers.results import STATISTICS, Band, plain, rounded
-from capplan.answers.verdict import DATA, RESOURCES
+from capplan.answers.verdict import DATA
 from capplan.calibration.tables.scores import BacktestRow
 from capplan.errors import InputError
 from capplan.layout.case import Case
@@ -244,7 +244,11 @@ def fits_until(sizing: Sizing, layout: SizedLayout, disks: Disks | None) -> tupl
             return months_of_rate(disks, sizing.planned_tps, held_tps)
         return Band.exactly(_MONTHS * math.log(held_tps / sizing.offered_tps) / math.log1p(sizing.growth_per_year))
 
-    rates = sorted((each for each in layout.safety if each.conditions not in RESOURCES), key=lambda each: each.held_tps)
+    by_volume = layout.months_of_data is not None
+    growing = [
+        each for each in layout.safety if math.isfinite(each.held_tps) and not (by_volume and each.conditions == DATA)
+    ]
+    rates = sorted(growing, key=lambda each: each.held_tps)
     found = [FitsUntil(RATE, each.conditions, each.held_tps, months(each.held_tps)) for each in rates]
     disk = next((each for each in layout.safety if each.conditions == DATA), None)
     if layout.months_of_data is not None and disk is not None:

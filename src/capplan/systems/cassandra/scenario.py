@@ -69,6 +69,7 @@ NODE_LIMITS = {"disk_gib": "disk", "disk_iops": "iops", "network_gbit": "network
 """Fields that say what a node has besides cores, and the words of `NodeLoad.limits` for them."""
 USUAL_COMPRESSION = math.sqrt(math.prod(COMPRESSION))
 _WARM = {"warm": 1.0, "mixed": 0.5, "cold": 0.0}
+_OF_DATA = ("disk_gib", "disk_iops", "memory_gib", "compaction", "compression", "headroom", "usable")
 _NOTHING_GIB = 1e-9  # where there are no data, shares of them are taken of this
 
 
@@ -435,6 +436,13 @@ class CassandraScenario(ClusterScenario):
                 f"disk_iops = {self.disk_iops:g} limits nothing while nobody says which reads go to disk: give "
                 "memory_gib, the memory of a node, or cache_gib"
             )
+        if self.memory_gib is not None and self.cache_gib is not None:
+            free = float(self.memory_gib) - self._heap_gib()
+            if self.cache_gib > free:
+                raise InputError(
+                    f"cache_gib = {self.cache_gib:g} does not fit beside the heap: of memory_gib = "
+                    f"{self.memory_gib:g}, at most {free:.4g} GiB are left for it"
+                )
         if self.headroom == 1:
             raise InputError("headroom = 100% leaves no disk for data: give less")
         if (self.connections or 1) > MOST_CONNECTIONS:
@@ -478,6 +486,15 @@ class CassandraScenario(ClusterScenario):
             return None
         return (self.connections or USUAL_CONNECTIONS) * (self.in_flight or USUAL_IN_FLIGHT)
 
+    def check_complete(self) -> None:
+        """Refuse a page cache of data that follow from no rate."""
+        cached = self.memory_gib is not None or self.cache_gib is not None
+        if cached and self.keep is not None and self.data_gib is None and self.tps is None:
+            raise InputError(
+                "keep needs one rate: how much data there are, and what the page cache has of them, follow from the "
+                "rate of writes; give reads and writes, or tps, or data_gib instead of keep"
+            )
+
     def cold_share(self) -> float:
         """Return the share of reads that miss the page cache if all keys are equally likely."""
         warm = _WARM[self.cache_state]
@@ -504,8 +521,11 @@ class CassandraScenario(ClusterScenario):
         """
         sizes = {word: getattr(self, field) for field, word in NODE_LIMITS.items()}
         limits = {word: float(size) for word, size in sizes.items() if size is not None}
-        if not limits and self.keep is None and self.data_gib is None:
+        if not limits and not self._has_data:
             return None
+        if not self._has_data:  # what nobody can judge limits nothing
+            decided = ("network", "iops") if _WARM[self.cache_state] < 1 else ("network",)
+            limits = {word: size for word, size in limits.items() if word in decided}
         traffic, busiest = self._traffic(rate_per_s, down or (0,) * self.dcs), self.busiest or 1.0
         ratio, keep_s = self.compression or compression, None if self.keep is None else float(np.max(self.keep))
         strategy, grows = read_compaction(self.compaction or "STCS"), self.data_gib is None
@@ -523,10 +543,15 @@ class CassandraScenario(ClusterScenario):
             reads_per_s=busiest * traffic.rows_read_per_s(self.consistency_read),
             network_gbit=busiest * traffic.rows_moved_per_s() * self.row_bytes * 8e-9,
             heap_gib=self._heap_gib(),
-            cache_gib=None if self.cache_gib is None else float(self.cache_gib),
+            cache_gib=None if self.cache_gib is None or not self._has_data else float(self.cache_gib),
             warm=_WARM[self.cache_state],
             limits=limits,
         )
+
+    @property
+    def _has_data(self) -> bool:
+        """Whether anything says how much data there are."""
+        return self.keep is not None or self.data_gib is not None
 
     def _traffic(self, rate_per_s: float, down: Sequence[int]) -> NodeTraffic:
         """Return the traffic on the nodes that are up; clients of a data centre without one go to the others."""
@@ -568,16 +593,35 @@ class CassandraScenario(ClusterScenario):
             yield "keep has no effect: data_gib says how much data there are"
         elif self.keep is not None and not (self.tps and self.read_fraction < 1):
             yield "keep has no effect on figures without a rate of writes: give --writes, or data_gib"
+        yield from self._idle_nodes()
         if self.keep is not None or self.memory_gib is not None:
             return
         given = {name: getattr(self, name) is not None for name in ("data_gib", "cache_gib")}
         if not all(given.values()):
+            if given["data_gib"] and self.disk_gib is not None:
+                yield "data_gib decides disk space only: capacity and latency depend on it with memory_gib or cache_gib"
+                return
             other = next((name for name, there in given.items() if not there), "")
             yield from (f"{name} has no effect on figures without {other}" for name, there in given.items() if there)
         elif not self.read_fraction:
             yield "data_gib and cache_gib have no effect: there are no reads"
         elif self.cache_state == "cold":
             yield "data_gib and cache_gib have no effect: with cache_state cold, all reads go to disk"
+
+    def _idle_nodes(self) -> Iterator[str]:
+        """Yield what limits nothing, as the data or the rate are not known."""
+        if not self._has_data:
+            cold = _WARM[self.cache_state] < 1
+            yield from self._idle(
+                [name for name in _OF_DATA if not (cold and name == "disk_iops")],
+                "without data: give keep with the rate of writes, or data_gib",
+            )
+        if self.tps is None:
+            names = ("network_gbit",) if not self._has_data else ("disk_gib", "disk_iops", "network_gbit")
+            yield from self._idle(names, "without a rate: give reads and writes, or tps")
+
+    def _idle(self, names: Sequence[str], why: str) -> Iterator[str]:
+        yield from (f"{name} has no effect {why}" for name in names if getattr(self, name) is not None)
 
     def _idle_limits(self) -> Iterator[str]:
         each, threads = self.in_flight_at_node(), self.native_threads
