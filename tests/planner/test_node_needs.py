@@ -1,5 +1,6 @@
 """`size` and `predict` count what nodes have besides CPU, and name what binds."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
 from capplan.planner.sustained import Judged, read_conditions
+from capplan.reports.node_needs import assumed_of_data
 from capplan.simulator.workers import in_process
 from capplan.systems.cassandra.scenario import CassandraScenario
 from capplan.systems.registry import resolve
@@ -82,6 +84,28 @@ def test_needs_grow_with_the_planned_rate_and_cells_share_them() -> None:
 def test_nothing_is_said_where_nothing_is_stated() -> None:
     assert node_load(CassandraScenario(tps=5.0), 5.0, 1) is None
     assert not limited({})
+
+
+@pytest.mark.parametrize(("data_gib", "held"), [(100.0, math.inf), (5000.0, 0.0)])
+def test_stated_data_fit_at_any_rate_or_at_none(data_gib: float, held: float) -> None:
+    load = node_load(changed(STATED, keep=None, data_gib=data_gib, disk_gib=2000.0), 5000.0, 1)
+    assert load is not None
+    (disk,) = limited({NORMAL: load})
+    assert set(disk.times) == {held}
+
+
+def test_a_limit_is_told_as_it_was_given() -> None:
+    load = node_load(changed(STATED, disk_gib=1.7), 5000.0, 1)
+    assert load is not None
+    (disk,) = limited({NORMAL: load})
+    assert "1.7 " in disk.limit
+
+
+def test_defaults_of_kept_data_are_told_unless_they_are_given() -> None:
+    usual, given = assumed_of_data(STATED.given()), assumed_of_data({**STATED.given(), "compaction": "LCS"})
+    assert "STCS" in usual
+    assert "STCS" not in given
+    assert not assumed_of_data(CassandraScenario(tps=5.0).given())
 
 
 def test_a_stated_compression_leaves_no_spread() -> None:

@@ -18,11 +18,12 @@ from capplan.planner.demand.demand import COMPRESSION, DRAWS, band_of
 from capplan.systems.registry import system
 
 _COMPRESSION = 5  # number of an uncertain input: that of compression in a demand
+_WHOLE = 100  # from here on, sizes are shown without decimals
 _IN_WORDS: Mapping[str, tuple[str, str]] = {
-    "disk": ("disk space", "disk of {:,.0f} GiB"),
-    "iops": ("disk IOPS", "disk of {:,.0f} reads per second"),
-    "network": ("network", "network of {:g} Gbit/s"),
-    "memory": ("memory", "memory of {:g} GiB"),
+    "disk": ("disk space", "disk of {} GiB"),
+    "iops": ("disk IOPS", "disk of {} reads per second"),
+    "network": ("network", "network of {} Gbit/s"),
+    "memory": ("memory", "memory of {} GiB"),
 }
 
 
@@ -127,10 +128,14 @@ def _limited(name: str, loads: Mapping[str, NodeLoad]) -> Limited:
     return Limited(
         conditions=DATA if name == "disk" else name,
         name=what,
-        limit=size.format(load.limits[name]) + ("" if word == NORMAL else f" after loss of {word}"),
+        limit=size.format(_given(load.limits[name])) + ("" if word == NORMAL else f" after loss of {word}"),
         risk=_risk(load, name),
         times=np.broadcast_to(load.held(name), DRAWS),
     )
+
+
+def _given(size: float) -> str:
+    return f"{size:,.0f}" if size >= _WHOLE else f"{size:g}"
 
 
 def _risk(load: NodeLoad, name: str) -> float:

@@ -39,7 +39,7 @@ from capplan.reports import figure as look
 from capplan.reports.demand import until
 from capplan.reports.document import Block, Break, Column, Fact, Heading, Table, more, table, told
 from capplan.reports.figure import go
-from capplan.reports.node_needs import node_in_words
+from capplan.reports.node_needs import assumed_of_data, node_in_words
 from capplan.reports.numbers import NOT_BY_RATE, plural
 from capplan.reports.population import LABEL, is_of_others
 from capplan.systems.registry import documented_names, resolve, scenario, system
@@ -397,6 +397,8 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
         yield Fact("Data", f"{need:,.0f} GiB of disk per node at {given_share(sizing.confidence)}{fits}")
     if chosen.node is not None:
         yield Fact("Node", node_in_words(chosen.node))
+    if assumed := assumed_of_data(sizing.scenario):
+        yield Fact("Assumed", assumed)
     yield from _stages(sizing, its, explain)
     if sizing.confidences:
         costs = [(given_share(each.confidence), each.cost) for each in sizing.confidences]

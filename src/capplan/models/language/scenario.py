@@ -46,6 +46,8 @@ class Option:
         What separates several values of it; not a comma where a value contains commas.
     instead_of : tuple of str
         Options of other systems that people may look for in its place.
+    shown : function or None
+        Says a value as people write it; None: numbers and texts are shown as they are.
     """
 
     help: str
@@ -57,6 +59,7 @@ class Option:
     replaces: tuple[str, ...] = ()
     separator: str = ","
     instead_of: tuple[str, ...] = ()
+    shown: Callable[[Any], str] | None = None
 
 
 def rate_option(help: str, label: str = "offered rate, TPS", replaces: str = "") -> Option:

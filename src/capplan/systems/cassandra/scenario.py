@@ -38,6 +38,7 @@ from capplan.models.language.units import (
     PositiveSeconds,
     Share,
     check_number,
+    duration_text,
     parse_duration_s,
     parse_rate_per_s,
     parse_share,
@@ -276,9 +277,10 @@ class CassandraScenario(ClusterScenario):
         PositiveSeconds | None,
         Option(
             "How long rows are kept, such as 2d; with the rate of writes, how much data there are.",
-            "time that rows are kept, s",
+            "time that rows are kept",
             "TIME",
             read=_read_keep,
+            shown=lambda keep_s: duration_text(float(np.max(keep_s))),
         ),
     ] = None
     compaction: Annotated[
