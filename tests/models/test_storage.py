@@ -21,7 +21,7 @@ def load(**fields: Any) -> NodeLoad:
         "row_bytes": 1000.0,
         "reads_per_s": 10.0,
     }
-    usual |= {"network_gbit": 0.1, "heap_gib": 8.0, "cache_gib": None, "limits": {}}
+    usual |= {"network_gbit": 0.1, "heap_gib": 8.0, "cache_gib": None, "warm": 1.0, "limits": {}}
     return NodeLoad(**{**usual, **fields})
 
 
@@ -91,3 +91,8 @@ def test_more_load_never_needs_less() -> None:
     for name in node.needs():
         needs = [float(node.needs(times)[name]) for times in (0.1, 0.5, 1.0, 2.0, 10.0)]
         assert needs == sorted(needs), name
+
+
+def test_what_the_rate_does_not_change_holds_any_rate_or_none() -> None:
+    for disk_gib, held in ((300.0, np.inf), (100.0, 0.0)):
+        assert load(grows=False, limits={"disk": disk_gib}).held("disk") == held

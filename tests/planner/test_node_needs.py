@@ -1,5 +1,6 @@
 """`size` and `predict` count what nodes have besides CPU, and name what binds."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from capplan.planner.node_needs import limited, node_load, node_needs
 from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
+from capplan.planner.sustained import Judged, read_conditions
+from capplan.reports.node_needs import assumed_of_data
 from capplan.simulator.workers import in_process
 from capplan.systems.cassandra.scenario import CassandraScenario
+from capplan.systems.registry import resolve
 
 FITTED = read_fitted(Path(__file__).parent / "fitted" / "mixed.json")
 STATED = CassandraScenario(tps=5000.0, read_fraction=0.8, row_bytes=500.0, keep=2 * 86_400.0, node_cores=8, busiest=1.0)
@@ -79,7 +83,29 @@ def test_needs_grow_with_the_planned_rate_and_cells_share_them() -> None:
 
 def test_nothing_is_said_where_nothing_is_stated() -> None:
     assert node_load(CassandraScenario(tps=5.0), 5.0, 1) is None
-    assert not limited(None)
+    assert not limited({})
+
+
+@pytest.mark.parametrize(("data_gib", "held"), [(100.0, math.inf), (5000.0, 0.0)])
+def test_stated_data_fit_at_any_rate_or_at_none(data_gib: float, held: float) -> None:
+    load = node_load(changed(STATED, keep=None, data_gib=data_gib, disk_gib=2000.0), 5000.0, 1)
+    assert load is not None
+    (disk,) = limited({NORMAL: load})
+    assert set(disk.times) == {held}
+
+
+def test_a_limit_is_told_as_it_was_given() -> None:
+    load = node_load(changed(STATED, disk_gib=1.7), 5000.0, 1)
+    assert load is not None
+    (disk,) = limited({NORMAL: load})
+    assert "1.7 " in disk.limit
+
+
+def test_defaults_of_kept_data_are_told_unless_they_are_given() -> None:
+    usual, given = assumed_of_data(STATED.given()), assumed_of_data({**STATED.given(), "compaction": "LCS"})
+    assert "STCS" in usual
+    assert "STCS" not in given
+    assert not assumed_of_data(CassandraScenario(tps=5.0).given())
 
 
 def test_a_stated_compression_leaves_no_spread() -> None:
@@ -106,3 +132,30 @@ def test_how_uneven_the_load_is_is_a_condition_until_it_is_stated() -> None:
 
 def test_layouts_of_a_table_have_its_skew() -> None:
     assert not predict(CassandraScenario(tps=5000.0, node_cores=8), fitted=FITTED, engine="analytic").conditions
+
+
+def test_a_prediction_holds_only_as_far_as_the_disks_of_the_busiest_node() -> None:
+    layout = changed(STATED, cass_nodes=12, keep=20 * 86_400.0, compaction="TWCS:1d", disk_gib=900.0, busiest=None)
+    verdict = predict(layout, fitted=FITTED, engine="analytic").verdict
+    assert verdict is not None
+    assert verdict.answer == "yes"
+    (skew,) = verdict.conditions
+    assert skew.break_even is not None
+    for times, answer in ((0.97, "yes"), (1.03, "uncertain")):
+        at = predict(changed(layout, busiest=times * skew.break_even), fitted=FITTED, engine="analytic").verdict
+        assert at is not None
+        assert at.answer == answer
+
+
+@pytest.mark.parametrize(("lost", "share"), [((), 1 / 12), (("node",), 1 / 10), (("dc",), 1 / 6)])
+def test_nodes_that_are_left_carry_the_reads_of_lost_ones(lost: tuple[str, ...], share: float) -> None:
+    layout = changed(
+        STATED, dcs=2, cass_nodes=6, data_gib=100.0, cache_gib=50.0, keep=None, consistency_read="LOCAL_ONE"
+    )
+    need = 2 * 4000 * share * 0.5
+    answers = []
+    for iops in (0.99 * need, 1.01 * need):
+        case = resolve(changed(layout, disk_iops=iops), FITTED)
+        verdict = Judged(case, read_conditions(lost, case.system, FITTED), 5000.0).verdict()
+        answers.append(next(each.answer for each in verdict.situations if each.situation == "iops"))
+    assert answers == ["no", "yes"]

@@ -38,7 +38,7 @@ from capplan.cli.shell.terminal import (
 )
 from capplan.cli.shell.workers import check_workers, workers_for
 from capplan.errors import InputError
-from capplan.models.language.scenario import Scenario
+from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.ranges import LOAD, value_type
 from capplan.planner.sweep import (
     CLIENTS,
@@ -125,7 +125,8 @@ def sweep_(
     refused = [point["refused"] for point in points if point["refused"] is not None]
     if len(refused) == len(points):
         raise InputError(f"all {len(points):,} points are refused; the first: {refused[0]}")
-    say_what_has_no_effect(each.scenario for each in sweep.layouts if each.scenario is not None)
+    rate = {sweep.rates.field: sweep.rates.values[0]} if sweep.rates.source == "given" else {}
+    say_what_has_no_effect(changed(each.scenario, **rate) for each in sweep.layouts if each.scenario is not None)
     if plot is not None:
         slo = next((layout.scenario.slo for layout in sweep.layouts if layout.scenario is not None), ())
         its = system(sweep.system)

@@ -114,10 +114,13 @@ class NodeLimits(Component, Generic[S]):
     ----------
     of : function
         Returns what the busiest node of a layout stores and moves, from the layout, the offered rate, requests per
-        second, and draws of how well data compress; None if nothing is known of it.
+        second, draws of how well data compress, and the nodes of each data centre that are down (none if empty); None
+        if nothing is known of it.
     """
 
-    of: Callable[[S, float, Number], NodeLoad | None] = lambda _scenario, _rate_per_s, _compression: None
+    of: Callable[[S, float, Number, Sequence[int]], NodeLoad | None] = lambda _scenario, _rate_per_s, _ratio, _down: (
+        None
+    )
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,8 @@ class Remainder:
         Consistency levels that are assumed to be lower than asked, by operation (`read`, `write`).
     cost : str
         What lower levels cost.
+    down : tuple of int
+        Cassandra nodes of each data centre that are lost; empty where that is not known.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Remainder:
     offset: Callable[[Values], Offset] | None = None
     lowered: Mapping[str, str] = field(default_factory=dict)
     cost: str = ""
+    down: tuple[int, ...] = ()
 
 
 def read_loss(text: str, kinds: Mapping[str, str], dcs: int) -> Loss:

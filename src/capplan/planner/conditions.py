@@ -6,7 +6,7 @@ Every verb takes its conditions from here, and its verdict from `verdict_of`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -20,7 +20,7 @@ from capplan.layout.case import Case
 from capplan.layout.components import MeasuredRange
 from capplan.models.language.scenario import changed
 from capplan.planner.assumed_pauses import assumed_pauses
-from capplan.planner.sustained import Judged
+from capplan.planner.sustained import Judged, Strains
 
 _WITHIN = 0.01  # log ratio of the two values between which a break-even lies
 _BESIDE = 0.004  # the step beyond a guess, so that the next one lies on its other side
@@ -75,20 +75,29 @@ def decisive(
 def _margin(judged: Judged, wanted: Answer, about: Unmeasured, value: float) -> float:
     """Return how far a verdict is from another than wanted, with the simulated latencies of the answer over analytic.
 
-    Without objectives, and for a *yes*, it is the log ratio of the held to the offered rate, else that of risks.
+    Without objectives and limits of nodes, and for a *yes*, it is the log ratio of the held to the offered rate, else
+    that of risks.
     """
     situations = [each.conditions for each in judged.strains.values()]
     other = Judged(
         at(judged.case, about, value), situations, judged.offered_per_s, judged.confidence, given=judged.given
     )
-    if wanted == "yes" and not judged.case.objectives:
-        return -max(each.shortfall(judged.confidence) for each in other.strains.values())
+    alone = spare_of_rate(other.strains, other.limits, judged.confidence) if wanted == "yes" else None
+    if alone is not None:
+        return alone
     other.relations = judged.relations
     verdict, limits = other.verdict(), {"yes": 1 - judged.confidence, "no": judged.confidence}
     nearest = min(
         (limits[each] for each in limits if wanted in (each, "uncertain")), key=lambda x: abs(x - verdict.risk)
     )
     return by_risk(verdict.risk, nearest, same=verdict.answer == wanted)
+
+
+def spare_of_rate(strains: Strains, limits: Sequence[object], confidence: float) -> float | None:
+    """Return the log ratio of the held to the offered rate; None if objectives or limits of nodes count, too."""
+    if limits or any(each.case.objectives for each in strains.values()):
+        return None
+    return -max(each.shortfall(confidence) for each in strains.values())
 
 
 def of_prediction(case: Case[Any], rate_per_s: float, verdict: Verdict | None) -> tuple[Condition, ...]:

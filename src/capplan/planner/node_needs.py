@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from capplan.answers.results import Band
-from capplan.answers.verdict import DATA, JudgedSituation, answer
+from capplan.answers.verdict import DATA, NORMAL, JudgedSituation, answer
 from capplan.layout.components import NodeLimits
 from capplan.models.cassandra.storage import NodeLoad
 from capplan.models.language.scenario import Scenario
@@ -18,11 +18,12 @@ from capplan.planner.demand.demand import COMPRESSION, DRAWS, band_of
 from capplan.systems.registry import system
 
 _COMPRESSION = 5  # number of an uncertain input: that of compression in a demand
+_WHOLE = 100  # from here on, sizes are shown without decimals
 _IN_WORDS: Mapping[str, tuple[str, str]] = {
-    "disk": ("disk space", "disk of {:,.0f} GiB"),
-    "iops": ("disk IOPS", "disk of {:,.0f} reads per second"),
-    "network": ("network", "network of {:g} Gbit/s"),
-    "memory": ("memory", "memory of {:g} GiB"),
+    "disk": ("disk space", "disk of {} GiB"),
+    "iops": ("disk IOPS", "disk of {} reads per second"),
+    "network": ("network", "network of {} Gbit/s"),
+    "memory": ("memory", "memory of {} GiB"),
 }
 
 
@@ -37,9 +38,9 @@ class NodeNeeds:
     disk_gib
         Disk for them, with what compaction and formatting take, GiB.
     cached_share
-        Share of the data in the page cache; null where no memory is given: as in the load tests.
+        Share of reads that the page cache has; null where nobody says its size: as in the load tests.
     disk_reads_per_s
-        Reads from disk per second of rows that are not there.
+        Reads from disk per second of rows that are not there; null like that share.
     memory_gib
         Memory of Cassandra itself, GiB: heap, Bloom filters, compression offsets.
     network_gbit
@@ -51,7 +52,7 @@ class NodeNeeds:
     data_gib: Band
     disk_gib: Band
     cached_share: Band | None
-    disk_reads_per_s: Band
+    disk_reads_per_s: Band | None
     memory_gib: Band
     network_gbit: float
     rebuild_s: Band
@@ -80,11 +81,14 @@ class Limited:
     times: FloatArray
 
 
-def node_load(scenario: Scenario, rate_per_s: float, seed: int) -> NodeLoad | None:
-    """Return what the busiest node stores and moves, over draws of compression; None if nobody says anything of it."""
+def node_load(scenario: Scenario, rate_per_s: float, seed: int, down: Sequence[int] = ()) -> NodeLoad | None:
+    """Return what the busiest node stores and moves, over draws of compression; None if nobody says anything of it.
+
+    `down` are the nodes of each data centre that are lost.
+    """
     drawn = COMPRESSION.draws(seed, _COMPRESSION, 1.0)
     of: Any = system(scenario.system).component(NodeLimits).of
-    found: NodeLoad | None = of(scenario, rate_per_s, drawn)
+    found: NodeLoad | None = of(scenario, rate_per_s, drawn, down)
     return found
 
 
@@ -94,8 +98,8 @@ def node_needs(load: NodeLoad) -> NodeNeeds:
     return NodeNeeds(
         data_gib=_band(load.data_gib),
         disk_gib=_band(needs["disk"]),
-        cached_share=_band(load.cached(load.data_gib)) if load.cache_is_given else None,
-        disk_reads_per_s=_band(needs["iops"]),
+        cached_share=_band(load.cached(load.data_gib)) if load.reads_are_known else None,
+        disk_reads_per_s=_band(needs["iops"]) if load.reads_are_known else None,
         memory_gib=_band(needs["memory"]),
         network_gbit=load.network_gbit,
         rebuild_s=_band(load.rebuilt_s),
@@ -106,36 +110,48 @@ def _band(draws: Number) -> Band:
     return band_of(np.broadcast_to(draws, DRAWS))
 
 
-def limited(load: NodeLoad | None) -> list[Limited]:
-    """Return the resources of a node whose size is given."""
-    if load is None:
-        return []
-    needs = load.needs()
-    return [
-        Limited(
-            conditions=DATA if name == "disk" else name,
-            name=_IN_WORDS[name][0],
-            limit=_IN_WORDS[name][1].format(limit),
-            risk=float(np.mean(needs[name] > np.asarray(limit))),
-            times=np.broadcast_to(load.held(name), DRAWS),
-        )
-        for name, limit in load.limits.items()
-    ]
+def limited(loads: Mapping[str, NodeLoad]) -> list[Limited]:
+    """Return the resources of a node whose size is given, each under the conditions that need most of it.
+
+    Parameters
+    ----------
+    loads : mapping
+        What the busiest node stores and moves, by the word of the conditions.
+    """
+    names = next(iter(loads.values())).limits if loads else ()
+    return [_limited(name, loads) for name in names]
 
 
-def risk_of(load: NodeLoad | None) -> float:
+def _limited(name: str, loads: Mapping[str, NodeLoad]) -> Limited:
+    word, load = max(loads.items(), key=lambda item: float(np.max(item[1].needs()[name])))
+    what, size = _IN_WORDS[name]
+    return Limited(
+        conditions=DATA if name == "disk" else name,
+        name=what,
+        limit=size.format(_given(load.limits[name])) + ("" if word == NORMAL else f" after loss of {word}"),
+        risk=_risk(load, name),
+        times=np.broadcast_to(load.held(name), DRAWS),
+    )
+
+
+def _given(size: float) -> str:
+    return f"{size:,.0f}" if size >= _WHOLE else f"{size:g}"
+
+
+def _risk(load: NodeLoad, name: str) -> float:
+    return float(np.mean(load.needs()[name] > np.asarray(load.limits[name])))
+
+
+def risk_of(loads: Mapping[str, NodeLoad]) -> float:
     """Return the highest probability that a node needs more of something than it has."""
-    if load is None:
-        return 0.0
-    needs = load.needs()
-    return max((float(np.mean(needs[name] > np.asarray(limit))) for name, limit in load.limits.items()), default=0.0)
+    return max((_risk(load, name) for load in loads.values() for name in load.limits), default=0.0)
 
 
-def judged_limits(load: NodeLoad | None, confidence: float) -> list[JudgedSituation]:
+def judged_limits(loads: Mapping[str, NodeLoad], confidence: float) -> list[JudgedSituation]:
     """Return the verdict on each resource of a node whose size is given."""
     return [
         JudgedSituation(
             situation=each.conditions, answer=answer(each.risk, confidence), risk=each.risk, limit=f"a {each.limit}"
         )
-        for each in limited(load)
+        for each in limited(loads)
     ]

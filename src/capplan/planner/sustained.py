@@ -23,6 +23,7 @@ from capplan.layout.situations import Loss, Losses, Remainder, Situation
 from capplan.layout.solution import Solution
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty
+from capplan.models.cassandra.storage import NodeLoad
 from capplan.models.language.units import FloatArray
 from capplan.planner.node_needs import judged_limits, node_load
 from capplan.planner.predict.capacity import (
@@ -155,6 +156,12 @@ class Strained:
     def why(self) -> str:
         """The reason if no request succeeds; empty if requests do."""
         return self._left if isinstance(self._left, str) else ""
+
+    @property
+    def node(self) -> NodeLoad | None:
+        """What the busiest node that is left stores and moves; None if nobody says anything of it."""
+        down = self._left.down if isinstance(self._left, Remainder) else ()
+        return None if self.why else node_load(self.case.scenario, self.offered_per_s, self.case.seed, down)
 
     @cached_property
     def solution(self) -> Solution:
@@ -340,6 +347,11 @@ def strained(case: Case[Any], conditions: Sequence[Conditions], offered_per_s: f
     return {each.word: Strained(case, each, offered_per_s) for each in conditions}
 
 
+def nodes_of(strains: Strains) -> dict[str, NodeLoad]:
+    """Return what the busiest node stores and moves under each of the conditions in which requests succeed."""
+    return {word: load for word, each in strains.items() if (load := each.node) is not None}
+
+
 class Judged:
     """A layout at an offered rate, under all conditions that count.
 
@@ -389,15 +401,15 @@ class Judged:
         """Return the verdict over all conditions of service; `conditions.verdict_of` adds what it takes for granted."""
         conditions = [each.conditions for each in self.strains.values()]
         return verdict(
-            [*(self.situation(each) for each in self.strains.values()), *self._limits()],
+            [*(self.situation(each) for each in self.strains.values()), *self.limits],
             self.confidence,
             not_asked=not_asked(self.case.system, conditions),
         )
 
-    def _limits(self) -> list[JudgedSituation]:
-        """Return the verdict on what else nodes have than CPU, at a rate that was given."""
-        load = node_load(self.case.scenario, self.offered_per_s, self.case.seed) if self.given else None
-        return judged_limits(load, self.confidence)
+    @cached_property
+    def limits(self) -> list[JudgedSituation]:
+        """The verdict on what else nodes have than CPU, at a rate that was given."""
+        return judged_limits(nodes_of(self.strains), self.confidence) if self.given else []
 
     def situation(self, strain: Strained) -> JudgedSituation:
         """Return the verdict under one of the conditions: that the rate is carried and all objectives hold at once."""

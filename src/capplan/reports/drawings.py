@@ -149,17 +149,18 @@ def _round_trips(proposal: Proposal) -> str:
 
 def _capacity(proposal: Proposal, width: float) -> Figure:
     """Draw one row per situation: the capacity's band and median, and the rate held at the confidence."""
-    its, chosen = system(proposal.sizing.system), proposal.chosen
-    figure, (axes,) = _figure(width, 0.95 + 0.36 * len(chosen.safety) + (0.55 if width <= NARROW else 0.1))
-    end = 1.08 * max(proposal.sizing.planned_tps, *(each.capacity_tps.high for each in chosen.safety))
-    for place, each in enumerate(chosen.safety):
+    its = system(proposal.sizing.system)
+    safety = [each for each in proposal.chosen.safety if math.isfinite(each.capacity_tps.high)]
+    figure, (axes,) = _figure(width, 0.95 + 0.36 * len(safety) + (0.55 if width <= NARROW else 0.1))
+    end = 1.08 * max(proposal.sizing.planned_tps, *(each.capacity_tps.high for each in safety))
+    for place, each in enumerate(safety):
         band, y = each.capacity_tps, -place
         shade: dict[str, Any] = {"color": look.COLOURS[0], "alpha": look.BAND_OPACITY, "lw": 0}
         axes.barh(y, band.high - band.low, 0.34, band.low, label="90 % band" * (not place), **shade)
         axes.plot([band.value] * 2, [y - 0.17, y + 0.17], color=look.COLOURS[0], lw=2, label="median" * (not place))
         axes.plot(each.held_tps, y, "D", color=look.COLOURS[1], ms=5, label="held with confidence" * (not place))
     axes.axvline(proposal.sizing.planned_tps, color=look.ASKED, lw=1.6, label="planned rate")
-    names = [words.situation(each.conditions, its) for each in chosen.safety]
+    names = [words.situation(each.conditions, its) for each in safety]
     labels = ["\n".join(textwrap.wrap(name, 26 if width > NARROW else 16)) for name in names]
     axes.set_yticks([-place for place in range(len(names))], labels)
     axes.set(xlim=(0, end), ylim=(-len(names) + 0.4, 0.6), xlabel="peak rate, requests per second")

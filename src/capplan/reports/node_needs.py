@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from capplan.answers.number_words import significant
 from capplan.answers.results import Band
+from capplan.models.cassandra.storage import COMPRESSION
 from capplan.models.language.scenario import Scenario
 from capplan.planner.node_needs import NodeNeeds, node_load, node_needs
 from capplan.reports.numbers import ends
@@ -39,8 +43,18 @@ def node_in_words(needs: NodeNeeds) -> str:
     return "; ".join(words)
 
 
+def assumed_of_data(scenario: Mapping[str, Any]) -> str:
+    """Return what data that follow from the time rows are kept take for granted; empty where none do."""
+    if scenario.get("keep") is None or scenario.get("data_gib") is not None:
+        return ""
+    low, high = (f"{100 * end:g}" for end in COMPRESSION)
+    defaults = {"compaction": "STCS (--compaction)", "compression": f"compression to {low} to {high} % (--compression)"}
+    words = [text for name, text in defaults.items() if scenario.get(name) is None]
+    return "; ".join([*words, "the rates are those of the whole day", "no gc_grace_seconds beyond --keep"])
+
+
 def _cached(needs: NodeNeeds) -> str:
-    if needs.cached_share is None:
+    if needs.cached_share is None or needs.disk_reads_per_s is None:
         return "page cache as tested (--memory-gib)"
     share = "all" if needs.cached_share.low >= 1 else f"{100 * needs.cached_share.value:.0f} %"
     return f"{share} of it in the page cache, {_banded(needs.disk_reads_per_s)} disk reads/s"

@@ -13,7 +13,7 @@ from capplan.answers.results import Band, Basis
 from capplan.reports.document import Cell, Mark
 
 Format = Callable[[float], str]
-NOT_MODELLED = "not modelled"
+NOT_MODELLED, NOT_BY_RATE = "not modelled", "not by the rate"
 MARK_OF: Mapping[Basis | None, Mark] = {
     "measured": "measured",
     "interpolated": "predicted",

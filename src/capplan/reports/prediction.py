@@ -31,6 +31,7 @@ from capplan.evidence.table import Evidence
 from capplan.grouped import grouped
 from capplan.layout.case import Case
 from capplan.models.language.per_dc import pairs_text, per_dc_text
+from capplan.models.language.scenario import Scenario, options_of
 from capplan.models.solver.known_errors import MEAN, P50, P99
 from capplan.planner.predict.prediction import Offered, Prediction, statistics
 from capplan.planner.predict.promises import Promise
@@ -38,6 +39,7 @@ from capplan.planner.sweep import AnalyticPoints, layout_fields
 from capplan.reports import figure as look
 from capplan.reports.document import Block, Break, Bullets, Cell, Column, Fact, Heading, Paragraph, more, table, told
 from capplan.reports.figure import go
+from capplan.reports.node_needs import assumed_of_data
 from capplan.reports.numbers import (
     NOT_MODELLED,
     Format,
@@ -51,6 +53,7 @@ from capplan.reports.numbers import (
 )
 from capplan.reports.outages import left_by
 from capplan.reports.population import LABEL
+from capplan.systems.registry import names, system
 
 LOADS = 25
 DRAWS = 64  # of 512: medians within 1 %, see `sweep`
@@ -141,7 +144,8 @@ def _facts(prediction: Prediction, data: str, node: str) -> Iterator[Block]:
         conditions = prediction.conditions if verdict is None else ()  # a verdict says up to where it holds
         yield Fact("Offered", _offered(offered, capacity, conditions), f"overload risk {share(offered.overload_risk)}")
         yield from _lasts(prediction.lasts_months, verdict is not None and len(verdict.situations) > 1)
-    yield from (Fact(key, words) for key, words in (("Data", data), ("Node", node)) if words)
+    facts = {"Data": data, "Node": node, "Assumed": assumed_of_data(prediction.scenario)}
+    yield from (Fact(key, words) for key, words in facts.items() if words)
     risk = 0.0 if offered is None else offered.overload_risk
     for number, each in enumerate(() if capacity is None else prediction.objectives):
         yield Fact("" if number else "Objectives", _verdict(each, risk))
@@ -332,7 +336,10 @@ def _list(name: str, texts: Sequence[str], marked: bool = False) -> Iterator[Blo
 def _explanation(prediction: Prediction) -> Iterator[Block]:
     yield Heading("Question")
     asked = {name: value for name, value in prediction.scenario.items() if value is not None and value is not False}
-    words = ", ".join(f"{name.replace('_', ' ')} {_plainly(value)}" for name, value in asked.items())
+    kind: type[Scenario] | None = system(prediction.system).scenario if prediction.system in names() else None
+    shown = {} if kind is None else {name: each.shown for name, each in options_of(kind).items()}
+    texts = {name: (shown.get(name) or _plainly)(value) for name, value in asked.items()}
+    words = ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in texts.items())
     yield Paragraph(words, level=1)
     if prediction.capacity is not None:
         yield Paragraph(f"Capacity: {prediction.capacity.criterion}.", level=1)

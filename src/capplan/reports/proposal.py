@@ -55,7 +55,7 @@ from capplan.reports.document import (
 )
 from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, WIDE, drawings
 from capplan.reports.next_test import advice, ranking
-from capplan.reports.numbers import MARK_OF, capital, figure_cell, plural, shown
+from capplan.reports.numbers import MARK_OF, NOT_BY_RATE, capital, figure_cell, plural, shown
 from capplan.reports.pages import html, pdf
 from capplan.reports.prediction import sessions
 from capplan.reports.sizing import MONTHS, sentences
@@ -412,6 +412,8 @@ class _Document:
         """Return a figure of a situation; there is none without service."""
         if each.bottleneck is None:
             return Cell(NOTHING)
+        if math.isinf(each.held_tps) and figure != "risk":
+            return Cell(NOT_BY_RATE)
         return made(getattr(each, figure), f"{figure}.{each.conditions}", self._mark(each))
 
     def _trade_offs(self) -> Iterator[str]:

@@ -39,8 +39,8 @@ from capplan.reports import figure as look
 from capplan.reports.demand import until
 from capplan.reports.document import Block, Break, Column, Fact, Heading, Table, more, table, told
 from capplan.reports.figure import go
-from capplan.reports.node_needs import node_in_words
-from capplan.reports.numbers import plural
+from capplan.reports.node_needs import assumed_of_data, node_in_words
+from capplan.reports.numbers import NOT_BY_RATE, plural
 from capplan.reports.population import LABEL, is_of_others
 from capplan.systems.registry import documented_names, resolve, scenario, system
 
@@ -397,6 +397,8 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
         yield Fact("Data", f"{need:,.0f} GiB of disk per node at {given_share(sizing.confidence)}{fits}")
     if chosen.node is not None:
         yield Fact("Node", node_in_words(chosen.node))
+    if assumed := assumed_of_data(sizing.scenario):
+        yield Fact("Assumed", assumed)
     yield from _stages(sizing, its, explain)
     if sizing.confidences:
         costs = [(given_share(each.confidence), each.cost) for each in sizing.confidences]
@@ -480,10 +482,17 @@ def added(stage: Stage, its: System[Any]) -> str:
 def _situations(heads: Sequence[str], layout: SizedLayout, its: System[Any]) -> Table:
     """Return a row for each situation of a layout."""
     rows = [
-        [_short(each.conditions, its), tenths_of_percent(each.risk), f"{rate(each.held_tps)} TPS", each.limit]
+        [_short(each.conditions, its), tenths_of_percent(each.risk), _held_in_words(each.held_tps), each.limit]
         for each in layout.safety
     ]
     return table(heads, rows)
+
+
+def _held_in_words(held_tps: float) -> str:
+    """Return the rate that is held in a situation; a need that the rate does not change holds any, or none."""
+    if math.isinf(held_tps):
+        return NOT_BY_RATE
+    return f"{rate(held_tps)} TPS" if held_tps else "no rate"
 
 
 def _nothing(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
@@ -572,7 +581,7 @@ def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
     figure = go.Figure()
     for place, word in enumerate(sizing.situations):
         pairs = [(label, each, safety) for label, each in zip(labels, found, strict=True) for safety in each.safety]
-        marks = [pair for pair in pairs if pair[2].conditions == word]
+        marks = [pair for pair in pairs if pair[2].conditions == word and math.isfinite(pair[2].held_tps)]
         opacity = [1.0 if layout.safe else _UNSAFE for _, layout, _ in marks]
         colour, symbol = look.COLOURS[place % len(look.COLOURS)], _SYMBOLS[place % len(_SYMBOLS)]
         figure.add_scatter(

@@ -252,8 +252,9 @@ def resolve(scenario: Scenario, fitted: Fitted | None = None, seed: int = 1) -> 
     Raises
     ------
     InputError
-        If the system is not calibrated.
+        If the system is not calibrated, or the scenario leaves out what figures follow from.
     """
+    scenario.check_complete()
     owner = system(scenario.system)
     known = fitted or owner.fitted()
     return Case(owner.of(known), scenario, known, seed)

@@ -94,3 +94,51 @@ def test_what_has_no_effect_is_said() -> None:
     assert stated(keep="2d").without_effect()
     assert not stated(keep="2d", writes=5).without_effect()
     assert SYSTEM.name == "cassandra"
+
+
+def test_disk_reads_without_a_page_cache_are_refused() -> None:
+    with pytest.raises(InputError):
+        stated(disk_iops=100)
+    for known in ({"cache_gib": 5}, {"memory_gib": 64}, {"cache_state": "cold"}):
+        assert stated(disk_iops=100, **known).disk_iops == 100
+
+
+def test_disk_reads_are_the_share_that_costs_cpu() -> None:
+    for state in ("warm", "mixed", "cold"):
+        layout = stated(reads="3k", row="1kB", data_gib=100, cache_gib=50, cache_state=state, disk_iops=1e6)
+        node = layout.node_load(3000.0)
+        assert node is not None
+        assert node.needs()["iops"] == pytest.approx(2 * 3000 * 2 / 3 * layout.cold_share())
+
+
+@pytest.mark.parametrize(
+    ("fields", "idle"),
+    [
+        ({"disk_gib": 1, "tps": 5}, 1),
+        ({"memory_gib": 64, "disk_iops": 5, "tps": 5}, 2),
+        ({"network_gbit": 1}, 1),
+        ({"compaction": "LCS", "compression": "50%", "tps": 5}, 2),
+        ({"disk_gib": 1, "data_gib": 1, "memory_gib": 64}, 1),
+        ({"disk_gib": 1, "data_gib": 1, "memory_gib": 64, "tps": 5}, 0),
+        ({"disk_gib": 1, "keep": "1d", "network_gbit": 1, "writes": 5}, 0),
+    ],
+)
+def test_a_limit_without_data_or_rate_is_named(fields: dict[str, Any], idle: int) -> None:
+    layout = stated(**fields)
+    assert len(layout.without_effect()) == idle
+    node = layout.node_load(5.0)
+    assert node is None or not idle or layout.tps is None or not node.limits
+
+
+def test_a_page_cache_of_data_that_follow_from_no_rate_is_refused() -> None:
+    layout = stated(keep="2d", memory_gib=64)
+    with pytest.raises(InputError):
+        layout.check_complete()
+    for known in ({"data_gib": 5}, {"writes": 5}):
+        stated(keep="2d", memory_gib=64, **known).check_complete()
+
+
+def test_a_page_cache_larger_than_the_memory_beside_the_heap_is_refused() -> None:
+    with pytest.raises(InputError):
+        stated(memory_gib=64, cache_gib=60, data_gib=5)
+    assert stated(memory_gib=64, cache_gib=56, data_gib=5).cache_gib == 56

@@ -135,7 +135,7 @@ READS_OF_A_MISS = 2
 """Reads from disk of a row that no cache has: of the index and of the data, in the one SSTable that has the row."""
 STREAM_BYTES_PER_S = 24 * 2.0**20
 """Bytes per second that a node sends to one that is rebuilt: `stream_throughput_outbound` of cassandra.yaml."""
-_HALVINGS = 60
+_HALVINGS, _TIMES = 60, (1e-6, 1e6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +162,8 @@ class NodeLoad:
         Its heap.
     cache_gib : float or None
         Its page cache, if that is given.
+    warm : float
+        Share of reads that find the page cache warm.
     limits : mapping
         What its machine has, by the words of `needs`; what is not given is missing.
     """
@@ -175,6 +177,7 @@ class NodeLoad:
     network_gbit: float
     heap_gib: float
     cache_gib: float | None
+    warm: float
     limits: Mapping[str, float]
 
     def memory_gib(self, data_gib: Number) -> Number:
@@ -183,16 +186,20 @@ class NodeLoad:
         return self.heap_gib + FILTER_BYTES * rows / GIB + OFFSETS_SHARE * data_gib
 
     @property
-    def cache_is_given(self) -> bool:
-        """Whether anybody says how large the page cache is."""
-        return self.cache_gib is not None or "memory" in self.limits
+    def reads_are_known(self) -> bool:
+        """Whether anybody says which reads go to disk."""
+        return self.cache_gib is not None or "memory" in self.limits or self.warm < 1
 
-    def cached(self, data_gib: Number) -> Number:
-        """Return the share of the data that the page cache has; all of them where nobody says what memory there is."""
-        if not self.cache_is_given:
+    def covered(self, data_gib: Number) -> Number:
+        """Return the share of the data that the page cache holds; all where nobody says its size."""
+        if self.cache_gib is None and "memory" not in self.limits:
             return 1.0
         cache = self.limits["memory"] - self.memory_gib(data_gib) if self.cache_gib is None else self.cache_gib
         return np.clip(cache / data_gib, 0.0, 1.0)
+
+    def cached(self, data_gib: Number) -> Number:
+        """Return the share of reads that the page cache has, once it is as warm as it becomes."""
+        return self.warm * self.covered(data_gib)
 
     def needs(self, times: Number = 1.0) -> dict[str, Number]:
         """Return what the node needs at so many times the rate: disk and memory, GiB; disk reads; network, Gbit/s."""
@@ -205,14 +212,15 @@ class NodeLoad:
         }
 
     def held(self, name: str) -> FloatArray:
-        """Return how many times the rate the machine can do in one respect; a million where the rate is no matter."""
+        """Return how many times the rate the machine can do in one respect; infinite or 0 where it is no matter."""
         need: Callable[[FloatArray], Number] = lambda times: self.needs(times)[name]  # noqa: E731
-        low, high = (np.full(np.shape(self.data_gib), end) for end in (1e-6, 1e6))
+        low, high = (np.full(np.shape(self.data_gib), end) for end in _TIMES)
+        most, least = (np.asarray(need(each)) <= self.limits[name] for each in (high, low))
         for _ in range(_HALVINGS):
             middle = np.sqrt(low * high)
             fits = np.asarray(need(middle)) <= self.limits[name]
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-        return low
+        return np.where(most, np.inf, np.where(least, low, 0.0))
 
     @property
     def rebuilt_s(self) -> Number:

@@ -46,6 +46,8 @@ class Option:
         What separates several values of it; not a comma where a value contains commas.
     instead_of : tuple of str
         Options of other systems that people may look for in its place.
+    shown : function or None
+        Says a value as people write it; None: numbers and texts are shown as they are.
     """
 
     help: str
@@ -57,6 +59,7 @@ class Option:
     replaces: tuple[str, ...] = ()
     separator: str = ","
     instead_of: tuple[str, ...] = ()
+    shown: Callable[[Any], str] | None = None
 
 
 def rate_option(help: str, label: str = "offered rate, TPS", replaces: str = "") -> Option:
@@ -136,6 +139,9 @@ class Scenario(Construct):
     def cassandra_nodes(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Return the number of Cassandra nodes and of replicas per row by data centre; None without a cluster."""
         return None
+
+    def check_complete(self) -> None:
+        """Refuse, with an `InputError`, a scenario that leaves out what its figures follow from."""
 
     def without_effect(self) -> tuple[str, ...]:
         """Return a sentence for each field that was set but has no effect; none by default."""

@@ -91,6 +91,12 @@ def _parse(text: str, units: dict[str, Fraction], what: str, usual: str, bare: b
     return _si(text, what, number, units[unit or usual])
 
 
+def duration_text(seconds: float) -> str:
+    """Return a duration in the largest unit of which it has a whole number: `20 d`, `90 min`, `0.5 s`."""
+    unit, size = next((each for each in (("d", 86_400), ("h", 3600), ("min", 60)) if seconds % each[1] == 0), ("s", 1))
+    return f"{seconds / size:g} {unit}"
+
+
 def parse_duration_s(text: str, usual: str = "s") -> float:
     """Parse a duration such as `1.5ms`, `2s` or `15m`.
 

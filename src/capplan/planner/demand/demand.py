@@ -417,6 +417,13 @@ class Demand(Construct):
         beside = [name for name in names if getattr(self, name) is not None]
         beside += ["reattach"] * (self.reattach != Reattach())
         beside += [f"data.{name}" for name in ("rows", "subscriber_bytes") if getattr(data, name) is not None]
+        for name in ("row_bytes", "compression", "headroom", "usable"):
+            ends = getattr(data, name)
+            if ends is not None and ends.low != ends.high:
+                raise InputError(
+                    f"data.{name} = [{ends.low:g}, {ends.high:g}] is a range, and reads and writes take one number "
+                    "for their layouts: give that, such as the higher end"
+                )
         if beside:
             raise InputError(f"{beside[0]} is about subscribers, and reads and writes give the load: leave one out")
 

@@ -717,7 +717,7 @@ def contradicted(demand: Demand, scenario: type[Scenario]) -> tuple[str, ...]:
     """Return the options of a scenario class that conflict with a demand."""
     others: tuple[str, ...] = ("mix",) if demand.connections is None else ("mix", "reconnects")
     if demand.stated:
-        others = ("read_fraction",) if demand.data is None else ("read_fraction", *_OF_DATA)
+        others = ("compaction", *dict(_stated(demand)))
     return (*rate_fields(scenario), *(name for name in others if name in options_of(scenario)))
 
 
@@ -757,18 +757,21 @@ def offered(demand: Demand, scenario: type[Scenario], client_tls: bool) -> dict[
     return found
 
 
-_OF_DATA = ("row_bytes", "keep", "compaction")
-
-
 def _stated(demand: Demand) -> Iterator[tuple[str, str]]:
     """Yield what stated rates and their data set, by option."""
     yield "read_fraction", _number(demand.reads_per_s / (demand.reads_per_s + demand.writes_per_s))
     if demand.data is not None:
-        yield "row_bytes", _number(math.sqrt(math.prod(demand.data.row_bytes)))
+        yield "row_bytes", _number(demand.data.row_bytes.low)
         if demand.keep_s:
             yield "keep", f"{_number(demand.keep_s)}s"
         if demand.data.compaction is not None:
             yield "compaction", demand.data.compaction
+        for name in ("compression", "headroom", "usable"):
+            share = getattr(demand.data, name)
+            if share is not None:
+                yield name, _number(share.low)
+        if demand.data.disk_gib is not None:
+            yield "disk_gib", _number(float(demand.data.disk_gib))
 
 
 def with_demand(scenario: S, demand: Demand | None) -> S:

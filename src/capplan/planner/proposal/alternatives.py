@@ -75,7 +75,7 @@ class _Options:
             sizing.planned_tps / chosen.cells,
             sizing.confidence,
             question.seed,
-            disks_of(question.demand, question.seed),
+            disks_of(question.demand, question.seed, base),
         )
         self.family = self._family(result.family)
         self.known: dict[Numbers, tuple[Scenario, Strains]] = {}

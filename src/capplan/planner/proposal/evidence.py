@@ -313,7 +313,7 @@ def _fields(case: Case[Any], tests: Sequence[LoadTest[Any]]) -> Iterator[Assumpt
         tested, basis = _tested(value, measured, name in axes)
         if name not in axes and not _documented(name, case, tests):
             tested, basis = ("not documented" if tested == NEVER else f"not documented; {tested} assumed"), None
-        yield Assumption(name, option.label or name, _text(value), tested, basis)
+        yield Assumption(name, option.label or name, (option.shown or _text)(value), tested, basis)
 
 
 def _documented(name: str, case: Case[Any], tests: Sequence[LoadTest[Any]]) -> bool:

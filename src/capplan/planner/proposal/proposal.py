@@ -516,7 +516,7 @@ class Proposal(VerbAnswer):
     """
 
     SCHEMA = "capplan.proposal/2"
-    UNBOUNDED = (*Prediction.UNBOUNDED, ("Accuracy", "median_abs_error"), ("Accuracy", "bias"))
+    UNBOUNDED = (*Prediction.UNBOUNDED, ("Safety", "held_tps"), ("Accuracy", "median_abs_error"), ("Accuracy", "bias"))
 
     details: Details
     asked: Asked

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from capplan.answers.results import STATISTICS, Band, plain, rounded
-from capplan.answers.verdict import DATA, RESOURCES
+from capplan.answers.verdict import DATA
 from capplan.calibration.tables.scores import BacktestRow
 from capplan.errors import InputError
 from capplan.layout.case import Case
@@ -56,7 +56,7 @@ from capplan.planner.proposal.proposal import (
     Provenance,
     YearOfGrowth,
 )
-from capplan.planner.size.search import disks_of
+from capplan.planner.size.search import Disks, disks_of
 from capplan.planner.size.size import SizingQuestion, months_of_rate, size_families
 from capplan.planner.size.sizing import SizedLayout, Sizing, chosen_scenario, nothing_found
 from capplan.planner.sweep import AnalyticPoints
@@ -161,7 +161,9 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         places=_places(its, scenario),
         bill=_bill(its, sizing.chosen, question.sizing),
         growth=growth(sizing),
-        fits_until=fits_until(sizing, sizing.chosen, question.sizing),
+        fits_until=fits_until(
+            sizing, sizing.chosen, disks_of(question.sizing.demand, question.sizing.seed, question.base)
+        ),
         failures=failures,
         first_minutes=tuple(minutes),
         mass_return=_mass_return(question.sizing.demand, scenario, fitted, sizing.chosen.cells),
@@ -234,16 +236,19 @@ def growth(sizing: Sizing) -> tuple[YearOfGrowth, ...]:
     return tuple(YearOfGrowth(float(year), sizing.offered_tps * rate**year) for year in range(last + 1))
 
 
-def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) -> tuple[FitsUntil, ...]:
+def fits_until(sizing: Sizing, layout: SizedLayout, disks: Disks | None) -> tuple[FitsUntil, ...]:
     """Return when growth reaches each situation's held rate, earliest first, and when it fills the disks."""
-    disks = disks_of(question.demand, question.seed)
 
     def months(held_tps: float) -> Band | None:
         if disks is not None or not sizing.growth_per_year or held_tps <= 0:
             return months_of_rate(disks, sizing.planned_tps, held_tps)
         return Band.exactly(_MONTHS * math.log(held_tps / sizing.offered_tps) / math.log1p(sizing.growth_per_year))
 
-    rates = sorted((each for each in layout.safety if each.conditions not in RESOURCES), key=lambda each: each.held_tps)
+    by_volume = layout.months_of_data is not None
+    growing = [
+        each for each in layout.safety if math.isfinite(each.held_tps) and not (by_volume and each.conditions == DATA)
+    ]
+    rates = sorted(growing, key=lambda each: each.held_tps)
     found = [FitsUntil(RATE, each.conditions, each.held_tps, months(each.held_tps)) for each in rates]
     disk = next((each for each in layout.safety if each.conditions == DATA), None)
     if layout.months_of_data is not None and disk is not None:

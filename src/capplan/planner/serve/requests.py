@@ -27,7 +27,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import load
 from capplan.models.language.network import Network
-from capplan.models.language.scenario import Objectives, Scenario, changed, fields_of, with_units
+from capplan.models.language.scenario import Objectives, Scenario, changed, defaults_of, fields_of, with_units
 from capplan.models.language.units import READ_SHARE, Count, Positive, PositivePerSecond, PositiveSeconds, Seconds
 from capplan.models.language.units import Share as _Share
 from capplan.planner.demand.demand import Demand, parse_growth
@@ -446,7 +446,8 @@ def _offered(base: Scenario, demand: Demand | None, growth: float) -> Scenario:
     """Return a scenario with the rate and the mix of a demand."""
     if demand is None:
         return base
-    given = [name for name in contradicted(demand, type(base)) if getattr(base, name) is not None]
+    usual = defaults_of(type(base))
+    given = [name for name in contradicted(demand, type(base)) if getattr(base, name) != usual[name]]
     given += ["growth"] if growth and demand.years else []
     if given:
         raise InputError(f"{given[0]} and a demand exclude each other: the demand has it, so leave {given[0]} out")

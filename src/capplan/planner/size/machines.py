@@ -175,7 +175,8 @@ class Shape(Construct):
     disk_gib
         Disk for data, GiB; any amount of data fits if left out.
     memory_gib, disk_iops, network_gbit
-        Memory, GiB, reads from disk per second, and Gbit/s of its network; what is left out limits nothing.
+        Memory, GiB, reads from disk per second, and Gbit/s of its network; what is left out limits nothing, and reads
+        from disk are not known without memory.
     """
 
     cores: AtLeastOne | None = None
@@ -373,7 +374,7 @@ def fields_of(shapes: Shapes, chosen: Mapping[str, str], system: System[Any]) ->
             found[machine.speed] = shapes.speed(kind, shape)
         for name in ("memory_gib", "disk_gib", "disk_iops", "network_gbit"):
             field, size = getattr(machine, name), getattr(shape, name)
-            if field is not None and size is not None:
+            if field is not None and size is not None and (name != "disk_iops" or shape.memory_gib is not None):
                 found[field] = float(size)
     return found
 

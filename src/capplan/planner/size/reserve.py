@@ -10,11 +10,11 @@ from functools import partial
 from capplan.answers.condition import Condition, Consequence, Unmeasured
 from capplan.layout.components import Machines
 from capplan.models.language.scenario import changed
-from capplan.planner.conditions import by_risk, decisive, unmeasured
-from capplan.planner.node_needs import node_load
+from capplan.planner.conditions import by_risk, decisive, spare_of_rate, unmeasured
+from capplan.planner.node_needs import limited
 from capplan.planner.size.search import Candidate, Family, FamilyResult, SizingTarget, confirmed, search_of
 from capplan.planner.size.sizing import SizedLayout
-from capplan.planner.sustained import JudgingEngine
+from capplan.planner.sustained import JudgingEngine, nodes_of
 from capplan.systems.registry import system
 
 
@@ -112,9 +112,10 @@ def _margin(
     layout = search.strains(numbers)
     if isinstance(layout, str):
         return -math.inf
-    load = node_load(layout[0], search.target.offered_per_s, target.seed)
-    if not target.base.slo and target.disks is None and (load is None or not load.limits):
-        return -max(each.shortfall(target.confidence) for each in layout[1].values())
+    strains = layout[1]
+    alone = spare_of_rate(strains, limited(nodes_of(strains)), target.confidence) if target.disks is None else None
+    if alone is not None:
+        return alone
     candidate = search.at(numbers)
     if isinstance(candidate, str):
         return -math.inf

@@ -26,11 +26,11 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.notes import Notes
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.cassandra.storage import NodeLoad, fullest
-from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.scenario import Scenario, changed, options_of
 from capplan.models.language.units import FloatArray
 from capplan.planner.demand.demand import Demand, growth_factors
 from capplan.planner.demand.forecast import GROWTH, Volume, months_until, volume
-from capplan.planner.node_needs import limited, node_load, node_needs, risk_of
+from capplan.planner.node_needs import limited, node_needs, risk_of
 from capplan.planner.predict.capacity import Relations
 from capplan.planner.size.machines import Prices
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, steady
@@ -42,6 +42,7 @@ from capplan.planner.sustained import (
     Strains,
     at_confidence,
     band_of_rates,
+    nodes_of,
     strained,
 )
 from capplan.systems.registry import resolve, system
@@ -92,11 +93,11 @@ class Disks:
         return months_until(self.volume, *nodes, self.disk_gib * cells)
 
 
-def disks_of(demand: Demand | None, seed: int) -> Disks | None:
-    """Return the data and disks of a demand; None without one."""
+def disks_of(demand: Demand | None, seed: int, base: Scenario) -> Disks | None:
+    """Return the growth of a demand, and its data and disks unless they are fields of the base; None without one."""
     if demand is None:
         return None
-    data = demand.data
+    data = None if demand.stated and "keep" in options_of(type(base)) else demand.data
     return Disks(
         volume=None if data is None else volume(demand, data, seed),
         growth_factor=growth_factors(demand.growth, seed, GROWTH),
@@ -534,7 +535,7 @@ class Search:
         """Return the highest risk over the conditions, stopping once the layout is refused."""
         (scenario, every), accepted = layout, self.target.accepted_risk
         highest = 0.0 if self.disks is None else self.disks.risk(scenario, self.family.cells)
-        highest = max(highest, risk_of(node_load(scenario, self.target.offered_per_s, self.target.seed)))
+        highest = max(highest, risk_of(nodes_of(every)))
         if highest > accepted:
             return highest
         self.evaluated.add(numbers)
@@ -731,8 +732,9 @@ class _Sizes:
         if isinstance(layout, str):
             return None
         scenario, every = layout
-        load = node_load(scenario, self.target.offered_per_s, self.target.seed)
-        safety = (*(self._safety(each) for each in every.values()), *self._data(scenario), *self._limited(load))
+        loads = nodes_of(every)
+        load = loads.get(NORMAL)
+        safety = (*(self._safety(each) for each in every.values()), *self._data(scenario), *self._limited(loads))
         need = None if self.disks is None else self.disks.need_gib(scenario, self.family.cells)
         return SizedLayout(
             layout=self.system.layout(scenario, self.system.values(self.target.fitted, scenario)),
@@ -752,10 +754,10 @@ class _Sizes:
             node=None if load is None else node_needs(load),
         )
 
-    def _limited(self, load: NodeLoad | None) -> Iterator[Safety]:
+    def _limited(self, loads: Mapping[str, NodeLoad]) -> Iterator[Safety]:
         """Yield the safety of what else nodes have."""
-        of_demand = self.disks is not None and self.disks.disk_gib is not None
-        for each in (one for one in limited(load) if not (of_demand and one.conditions == DATA)):
+        of_demand = self.disks is not None and self.disks.volume is not None
+        for each in (one for one in limited(loads) if not (of_demand and one.conditions == DATA)):
             rates = self.target.offered_per_s * self.family.cells * each.times
             yield Safety(
                 conditions=each.conditions,

@@ -187,7 +187,7 @@ def _target_in(target: SizingTarget, demand: Demand | None, found: Sizing, month
         kind = type(target.base)
         usual = defaults_of(kind)
         base = changed(target.base, **{name: usual[name] for name in contradicted(demand, kind)})
-        target = replace(target, base=with_demand(base, demand), disks=disks_of(demand, target.seed))
+        target = replace(target, base=with_demand(base, demand), disks=disks_of(demand, target.seed, base))
     return replace(target, offered_per_s=_rate_in(found, months))
 
 
@@ -355,7 +355,7 @@ def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | Non
         case.given_per_s * (1 + question.growth_per_year) ** question.years,
         question.confidence,
         question.seed,
-        disks_of(question.demand, question.seed),
+        disks_of(question.demand, question.seed, base),
     )
 
 

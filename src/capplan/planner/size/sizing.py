@@ -39,7 +39,8 @@ class Safety:
     risk
         Probability that a repeat of the load test does not carry the rate with the objectives met.
     held_tps
-        The normal peak rate, requests per second, at which the risk is the accepted one; 0 if there is none.
+        The normal peak rate, requests per second, at which the risk is the accepted one; 0 if there is none, null if
+        the rate does not matter.
     capacity_tps
         The highest normal peak rate that meets the objectives, requests per second, with its 90 % band.
     reached_ms
@@ -279,7 +280,7 @@ class Sizing(VerbAnswer):
     """
 
     SCHEMA = "capplan.sizing/2"
-    UNBOUNDED = UNBOUNDED_BANDS
+    UNBOUNDED = (*UNBOUNDED_BANDS, ("Safety", "held_tps"))
 
     system: str
     scenario: Mapping[str, Any]

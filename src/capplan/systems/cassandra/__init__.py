@@ -58,6 +58,8 @@ _NOT_OF_NODES = (
     "keep",
     "compaction",
     "compression",
+    "headroom",
+    "usable",
     *NODE_LIMITS,
     "busiest",
     "data_factor",

@@ -212,7 +212,7 @@ def _cache_undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
     if asked is None or (not known and row.layout.data_gib is None):
         return ""
     if state != "cold" and row.layout.beyond_cache():
-        if known and known[-1] > cache:
+        if known and cache is not None and known[-1] > cache:
             return (
                 f"they had up to {known[-1]:g} GiB of data per node and {cache:g} GiB are cached, so misses are in "
                 f"their reads; a row with at most {cache:g} GiB would decide what a read without a miss takes"

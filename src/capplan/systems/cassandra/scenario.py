@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -13,8 +13,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from capplan.errors import InputError
-from capplan.models.cassandra.consistency import answers
 from capplan.models.cassandra.encryption import check_encryption
+from capplan.models.cassandra.node_traffic import NodeTraffic
 from capplan.models.cassandra.storage import (
     COMPRESSION,
     GIB,
@@ -26,6 +26,7 @@ from capplan.models.cassandra.storage import (
     read_compaction,
 )
 from capplan.models.language.construct import LANGUAGE
+from capplan.models.language.per_dc import proportions
 from capplan.models.language.scenario import LARGEST, Objectives, Option, check_at_most, check_load, rate_option
 from capplan.models.language.units import (
     HIGHEST_RATE,
@@ -37,6 +38,7 @@ from capplan.models.language.units import (
     PositiveSeconds,
     Share,
     check_number,
+    duration_text,
     parse_duration_s,
     parse_rate_per_s,
     parse_share,
@@ -69,6 +71,8 @@ Gibibytes = Annotated[float, Field(gt=0, le=1e6)]
 NODE_LIMITS = {"disk_gib": "disk", "disk_iops": "iops", "network_gbit": "network", "memory_gib": "memory"}
 """Fields that say what a node has besides cores, and the words of `NodeLoad.limits` for them."""
 USUAL_COMPRESSION = math.sqrt(math.prod(COMPRESSION))
+_WARM = {"warm": 1.0, "mixed": 0.5, "cold": 0.0}
+_OF_DATA = ("disk_gib", "disk_iops", "memory_gib", "compaction", "compression", "headroom", "usable")
 _NOTHING_GIB = 1e-9  # where there are no data, shares of them are taken of this
 
 
@@ -179,9 +183,12 @@ class CassandraScenario(ClusterScenario):
         `UCS:L10`.
     compression
         Size on disk over uncompressed size; 0.25 to 0.75 by default.
+    headroom, usable
+        Share of the disk that compaction needs free, by default that of the strategy, and share that is left after
+        formatting, 0.9 by default.
     memory_gib, disk_gib, disk_iops, network_gbit
         What a node has: memory and disk for data, GiB, reads from disk per second, and Gbit/s of its network. What is
-        left out limits nothing.
+        left out limits nothing. Reads from disk follow from `memory_gib` or `cache_gib`.
     data_factor
         Work of a replica on your data over that on the data of the load tests, where it was measured; 0.2 to 20. As
         tested by default.
@@ -275,9 +282,10 @@ class CassandraScenario(ClusterScenario):
         PositiveSeconds | None,
         Option(
             "How long rows are kept, such as 2d; with the rate of writes, how much data there are.",
-            "time that rows are kept, s",
+            "time that rows are kept",
             "TIME",
             read=_read_keep,
+            shown=lambda keep_s: duration_text(float(np.max(keep_s))),
         ),
     ] = None
     compaction: Annotated[
@@ -286,7 +294,20 @@ class CassandraScenario(ClusterScenario):
     ] = None
     compression: Annotated[
         Share | None,
+        READ_SHARE,
         Option("Size on disk over uncompressed size; 25% to 75% by default.", "compression", "SHARE", read=parse_share),
+    ] = None
+    headroom: Annotated[
+        Share | None,
+        READ_SHARE,
+        Option(
+            "Disk that compaction needs free; by default that of --compaction.", "free disk", "SHARE", read=parse_share
+        ),
+    ] = None
+    usable: Annotated[
+        Share | None,
+        READ_SHARE,
+        Option("Disk that is left after formatting; 90% by default.", "formatted disk", "SHARE", read=parse_share),
     ] = None
     memory_gib: Annotated[
         Gibibytes | None, Option("Memory of a node, GiB, such as 64.", "memory of a node, GiB", "SIZE", read=read_gib)
@@ -414,6 +435,25 @@ class CassandraScenario(ClusterScenario):
         self._set(encryption=check_encryption(self.encryption, None, sum(self.nodes_by_dc())))
 
     def _check_limits(self) -> None:
+        if (
+            self.disk_iops is not None
+            and self.memory_gib is None
+            and self.cache_gib is None
+            and _WARM[self.cache_state] == 1
+        ):
+            raise InputError(
+                f"disk_iops = {self.disk_iops:g} limits nothing while nobody says which reads go to disk: give "
+                "memory_gib, the memory of a node, or cache_gib"
+            )
+        if self.memory_gib is not None and self.cache_gib is not None:
+            free = float(self.memory_gib) - self._heap_gib()
+            if self.cache_gib > free:
+                raise InputError(
+                    f"cache_gib = {self.cache_gib:g} does not fit beside the heap: of memory_gib = "
+                    f"{self.memory_gib:g}, at most {free:.4g} GiB are left for it"
+                )
+        if self.headroom == 1:
+            raise InputError("headroom = 100% leaves no disk for data: give less")
         if (self.connections or 1) > MOST_CONNECTIONS:
             raise InputError(
                 f"connections = {self.connections} is more than {MOST_CONNECTIONS:,} to a node: give those of all "
@@ -455,17 +495,28 @@ class CassandraScenario(ClusterScenario):
             return None
         return (self.connections or USUAL_CONNECTIONS) * (self.in_flight or USUAL_IN_FLIGHT)
 
+    def check_complete(self) -> None:
+        """Refuse a page cache of data that follow from no rate."""
+        cached = self.memory_gib is not None or self.cache_gib is not None
+        if cached and self.keep is not None and self.data_gib is None and self.tps is None:
+            raise InputError(
+                "keep needs one rate: how much data there are, and what the page cache has of them, follow from the "
+                "rate of writes; give reads and writes, or tps, or data_gib instead of keep"
+            )
+
     def cold_share(self) -> float:
         """Return the share of reads that miss the page cache if all keys are equally likely."""
-        cold = {"warm": 0.0, "mixed": 0.5, "cold": 1.0}[self.cache_state]
-        return cold + (1 - cold) * self.beyond_cache()
+        warm = _WARM[self.cache_state]
+        return 1 - warm + warm * self.beyond_cache()
 
     def beyond_cache(self) -> float:
         """Return the share of a node's data beyond its page cache; 0 if either size is not given."""
         load = self.node_load(float(np.max(self.tps or 0.0)))
-        return 0.0 if load is None else 1 - float(load.cached(load.data_gib))
+        return 0.0 if load is None else 1 - float(load.covered(load.data_gib))
 
-    def node_load(self, rate_per_s: float, compression: Number = USUAL_COMPRESSION) -> NodeLoad | None:
+    def node_load(
+        self, rate_per_s: float, compression: Number = USUAL_COMPRESSION, down: Sequence[int] = ()
+    ) -> NodeLoad | None:
         """Return what the busiest node stores and moves; None if nothing is said of data or limits.
 
         Parameters
@@ -474,41 +525,56 @@ class CassandraScenario(ClusterScenario):
             Offered rate, requests per second.
         compression : number
             Size on disk over uncompressed size, where the scenario does not say it.
+        down : sequence of int (dcs,)
+            Nodes of each data centre that are down; none by default.
         """
         sizes = {word: getattr(self, field) for field, word in NODE_LIMITS.items()}
         limits = {word: float(size) for word, size in sizes.items() if size is not None}
-        if not limits and self.keep is None and self.data_gib is None:
+        if not limits and not self._has_data:
             return None
-        reads, writes = rate_per_s * self.read_fraction, rate_per_s * (1 - self.read_fraction)
-        nodes, busiest = sum(self.nodes_by_dc()), self.busiest or 1.0
+        if not self._has_data:  # what nobody can judge limits nothing
+            decided = ("network", "iops") if _WARM[self.cache_state] < 1 else ("network",)
+            limits = {word: size for word, size in limits.items() if word in decided}
+        traffic, busiest = self._traffic(rate_per_s, down or (0,) * self.dcs), self.busiest or 1.0
         ratio, keep_s = self.compression or compression, None if self.keep is None else float(np.max(self.keep))
         strategy, grows = read_compaction(self.compaction or "STCS"), self.data_gib is None
         if self.data_gib is not None:
             data = np.asarray(float(self.data_gib))
         else:
-            copy = 0.0 if keep_s is None else writes * self.row_bytes * strategy.kept_s(keep_s)
+            copy = 0.0 if keep_s is None else traffic.writes_per_s * self.row_bytes * strategy.kept_s(keep_s)
             data = np.maximum(busiest * fullest(*self.cassandra_nodes()) * copy * np.asarray(ratio) / GIB, _NOTHING_GIB)
         return NodeLoad(
             data_gib=data,
             grows=grows,
-            room=USABLE * (1 - strategy.free(keep_s)),
+            room=(self.usable or USABLE) * (1 - (self.headroom or strategy.free(keep_s))),
             raw_bytes=1 / np.asarray(ratio),
             row_bytes=self.row_bytes,
-            reads_per_s=busiest * reads * answers(self.consistency_read, self.rf_by_dc(), 0) / nodes,
-            network_gbit=busiest * self._moved_bytes(reads, writes) * 8e-9 / nodes,
+            reads_per_s=busiest * traffic.rows_read_per_s(self.consistency_read),
+            network_gbit=busiest * traffic.rows_moved_per_s() * self.row_bytes * 8e-9,
             heap_gib=self._heap_gib(),
-            cache_gib=None if self.cache_gib is None else float(self.cache_gib),
+            cache_gib=None if self.cache_gib is None or not self._has_data else float(self.cache_gib),
+            warm=_WARM[self.cache_state],
             limits=limits,
         )
 
-    def _moved_bytes(self, reads: float, writes: float) -> float:
-        """Return the bytes of rows that all nodes send or receive per second, the larger of both.
+    @property
+    def _has_data(self) -> bool:
+        """Whether anything says how much data there are."""
+        return self.keep is not None or self.data_gib is not None
 
-        Of token-aware drivers, the coordinator is a replica, and has the row that it reads.
-        """
-        own = 1.0 if self.token_aware else fullest(*self.cassandra_nodes())
-        between = writes * (sum(self.rf_by_dc()) - own) + reads * (1 - own)
-        return (between + max(writes, reads)) * self.row_bytes
+    def _traffic(self, rate_per_s: float, down: Sequence[int]) -> NodeTraffic:
+        """Return the traffic on the nodes that are up; clients of a data centre without one go to the others."""
+        nodes = self.nodes_by_dc()
+        return NodeTraffic(
+            reads_per_s=rate_per_s * self.read_fraction,
+            writes_per_s=rate_per_s * (1 - self.read_fraction),
+            shares=proportions(self.shares_by_dc(), (dc for dc, count in enumerate(nodes) if count > down[dc])),
+            nodes=nodes,
+            replicas=self.rf_by_dc(),
+            down=down,
+            round_trips_s=self.round_trips_s(),
+            token_aware=self.token_aware,
+        )
 
     def _heap_gib(self) -> float:
         if self.heap is not None:
@@ -536,16 +602,35 @@ class CassandraScenario(ClusterScenario):
             yield "keep has no effect: data_gib says how much data there are"
         elif self.keep is not None and not (self.tps and self.read_fraction < 1):
             yield "keep has no effect on figures without a rate of writes: give --writes, or data_gib"
+        yield from self._idle_nodes()
         if self.keep is not None or self.memory_gib is not None:
             return
         given = {name: getattr(self, name) is not None for name in ("data_gib", "cache_gib")}
         if not all(given.values()):
+            if given["data_gib"] and self.disk_gib is not None:
+                yield "data_gib decides disk space only: capacity and latency depend on it with memory_gib or cache_gib"
+                return
             other = next((name for name, there in given.items() if not there), "")
             yield from (f"{name} has no effect on figures without {other}" for name, there in given.items() if there)
         elif not self.read_fraction:
             yield "data_gib and cache_gib have no effect: there are no reads"
         elif self.cache_state == "cold":
             yield "data_gib and cache_gib have no effect: with cache_state cold, all reads go to disk"
+
+    def _idle_nodes(self) -> Iterator[str]:
+        """Yield what limits nothing, as the data or the rate are not known."""
+        if not self._has_data:
+            cold = _WARM[self.cache_state] < 1
+            yield from self._idle(
+                [name for name in _OF_DATA if not (cold and name == "disk_iops")],
+                "without data: give keep with the rate of writes, or data_gib",
+            )
+        if self.tps is None:
+            names = ("network_gbit",) if not self._has_data else ("disk_gib", "disk_iops", "network_gbit")
+            yield from self._idle(names, "without a rate: give reads and writes, or tps")
+
+    def _idle(self, names: Sequence[str], why: str) -> Iterator[str]:
+        yield from (f"{name} has no effect {why}" for name in names if getattr(self, name) is not None)
 
     def _idle_limits(self) -> Iterator[str]:
         each, threads = self.in_flight_at_node(), self.native_threads

@@ -199,6 +199,7 @@ class ClusterLosses(ABC, Generic[C]):
             offset=None if survived is None else self.offset(survived, lost),
             lowered={} if survived is None else self._lowered(survived),
             cost=cost,
+            down=self.down(lost),
         )
 
     def _in_words(self, lost: Lost) -> str:
