@@ -15,7 +15,7 @@ from capplan.answers.condition import Condition, under
 from capplan.answers.number_words import as_given, listed, rate, share, tenths_of_percent, to_digits
 from capplan.answers.objective import parse
 from capplan.answers.results import Band, Basis
-from capplan.answers.verdict import NORMAL, OVERLOAD, RESOURCES
+from capplan.answers.verdict import DATA, NORMAL, OVERLOAD
 from capplan.errors import InputError
 from capplan.layout.components import Machines
 from capplan.layout.situations import Losses
@@ -325,7 +325,7 @@ def _how_sure(sizing: Sizing, chosen: SizedLayout, its: System[Any], basis: Basi
 
 def _until(sizing: Sizing, chosen: SizedLayout) -> Band | None:
     """Return the months until growth exhausts the layout; None without growth."""
-    if chosen.binding.conditions in RESOURCES:
+    if chosen.binding.conditions == DATA and chosen.months_of_data is not None:
         return chosen.months_of_data
     if sizing.months_of_rate is not None:
         return sizing.months_of_rate
