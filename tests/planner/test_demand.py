@@ -453,6 +453,15 @@ def test_stated_rates_set_the_options_of_a_layout_that_knows_them() -> None:
     assert with_demand(scenario("fedora4"), STATED).tps == pytest.approx(72_000)
 
 
+def test_a_page_cache_counts_in_what_a_layout_carries_of_stated_rates() -> None:
+    """With less memory more rows are read from disk, so the layout carries fewer requests."""
+    small, large = (
+        layout_of(STATED, scenario("cassandra", node_cores=16, cass_nodes=6, memory_gib=gib)).capacity.value
+        for gib in (32.0, 512.0)
+    )
+    assert small < 0.95 * large
+
+
 @pytest.mark.parametrize(
     "fields",
     [

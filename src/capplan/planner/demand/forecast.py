@@ -829,6 +829,8 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
         raise InputError(f"{scenario.system} has no Cassandra nodes of its own, so data cannot be laid out over them")
     tls = has_client_tls(getattr(scenario, "encryption", None), getattr(scenario, "vpn", None))
     usual = offered(demand, type(scenario), tls)
+    if demand.stated:
+        scenario = with_demand(scenario, demand)  # its rate says how many rows are beyond the page cache
     words, capacity = _carried(scenario, usual, fitted)
     storm = {}
     if "mix" in usual:
@@ -845,6 +847,6 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
 
 def _carried(scenario: Scenario, options: Mapping[str, str], fitted: Fitted | None) -> tuple[str, Band]:
     """Return a layout in words, and the mean rate that it sustains with the demand's mix and new connections."""
-    work = {name: text for name, text in options.items() if name in ("mix", "reconnects", "read_fraction", "row_bytes")}
+    work = {name: text for name, text in options.items() if name in ("mix", "reconnects")}
     case = resolve(changed(scenario, **work), fitted)
     return case.system.layout(case.scenario, case.values), peak_and_mean(case).mean_tps
