@@ -213,7 +213,7 @@ class NodeLoad:
 
     def held(self, name: str) -> FloatArray:
         """Return how many times the rate the machine can do in one respect; infinite or 0 where it is no matter."""
-        need: Callable[[FloatArray], Number] = lambda times: self.needs(times)[name]  # noqa: E731
+        need: Callable[[FloatArray], Number] = lambda times: self.needs(times)[name]  # noqa: E731  # asked twice
         low, high = (np.full(np.shape(self.data_gib), end) for end in _TIMES)
         most, least = (np.asarray(need(each)) <= self.limits[name] for each in (high, low))
         for _ in range(_HALVINGS):
