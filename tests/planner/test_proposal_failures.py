@@ -34,7 +34,7 @@ def test_a_system_without_levels_says_nothing_of_writes() -> None:
 
 def test_requests_fail_until_a_lost_node_is_noticed_and_are_served_afterwards() -> None:
     its = system("openprovider")
-    layout = changed(scenario("openprovider"), dcs=1, cass_nodes=3, tps=200.0)
+    layout = changed(scenario("openprovider"), dcs=1, cass_nodes=3, tps=1_000.0)
     assert losses_to_simulate(its, layout, ("normal", "dc")) == ("node", "front")  # there is one data centre only
     assert losses_to_simulate(its, changed(layout, tps=0.2), ("normal",)) == ()  # seconds without a request
     found = first_minute(layout, its.fitted(), 1, "node")

@@ -139,10 +139,12 @@ def test_a_simulation_has_the_median_pauses() -> None:
     """Not those of the draw whose other parameters are nearest to the centre: nothing determines its pauses."""
     its = system("openprovider")
     fitted = its.fitted()
-    medians = dict(zip(fitted.names, np.exp(np.median(np.log(fitted.draws), axis=0)), strict=True))
+    draws = dict(zip(fitted.names, np.sort(fitted.draws, axis=0).T, strict=True))
     values = fitted.median_values(its.parameters)
 
-    assert {name: values[name] for name in OF_PAUSES} == pytest.approx({name: medians[name] for name in OF_PAUSES})
+    for name in OF_PAUSES:
+        middle = len(draws[name]) // 2
+        assert draws[name][middle - 1] <= values[name] <= draws[name][middle]
 
 
 def own(name: str) -> tuple[System[Any], Values]:
