@@ -29,6 +29,7 @@ from capplan.cli.main import main as run_command_line
 from capplan.cli.shell.groups import TOPICS
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.row_validation import columns_of
+from capplan.layout.situations import Losses
 from capplan.models.language.scenario import options_of
 from capplan.systems.registry import every_system
 
@@ -182,9 +183,9 @@ def _scenario_keys() -> Iterator[str]:
 def _situations() -> Iterator[str]:
     yield "# Situations\n\nConditions that no load test had: words of `--survive` and `--lose`, beside lost machines."
     for system in every_system():
-        if system.situations:
+        if situations := system.component(Losses).situations:
             yield f"\n## {system.name}"
-            rows = ((f"`{word}`", each.meaning, each.source) for word, each in system.situations.items())
+            rows = ((f"`{word}`", each.meaning, each.source) for word, each in situations.items())
             yield from _table(("word", "meaning", "source"), rows)
 
 

@@ -117,14 +117,14 @@ def test_a_stated_compression_leaves_no_spread() -> None:
 
 @pytest.mark.slow
 def test_how_uneven_the_load_is_is_a_condition_until_it_is_stated() -> None:
-    found = sized(disk_gib=20.0, busiest=None)
+    found = sized(disk_gib=20.0, busiest=None, data_factor=1.0)
     (skew,) = found.conditions
     assert found.chosen is not None
     assert skew.option == "--busiest"
     assert skew.break_even == pytest.approx(found.chosen.held_tps / found.planned_tps, rel=0.02)
     assert skew.at_high is not None
     assert skew.at_high.machines["node"] > found.chosen.machines["node"]
-    stated = sized(disk_gib=20.0, busiest=skew.expected_high)
+    stated = sized(disk_gib=20.0, busiest=skew.expected_high, data_factor=1.0)
     assert stated.chosen is not None
     assert not stated.conditions
     assert stated.chosen.machines == skew.at_high.machines

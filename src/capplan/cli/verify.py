@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +14,7 @@ from capplan.cli.shell.terminal import Json, exit_unless, print_answer
 from capplan.cli.shell.workers import workers_for
 from capplan.cli.size import Processes
 from capplan.errors import InputError
-from capplan.layout.table_system import table_of
+from capplan.layout.table_system import TableSystem, table_of
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError
 from capplan.planner.proposal.verify import question_of, read_proposal, verify
 from capplan.planner.size.size import families
@@ -38,7 +39,7 @@ def verify_(
     calibration = None if fitted is None else read_calibration(str(fitted))
     question = question_of(content)  # refuse what cannot be read before a process starts
     table = table_of(system(question.base.system))
-    if calibration is None and table is not None and not table.fitted_path.is_file():
+    if calibration is None and table is not None and not _is_of_its_own(table, content):
         raise InputError(f"{file} was made with a fitted file: add it, such as --fitted mine.json")
     tasks = max(TASKS, len(families(question.base, question.sizing)))
     try:
@@ -49,3 +50,10 @@ def verify_(
         raise typer.Exit(1) from None
     print_answer(found, lambda: verification(found, file), as_json)
     exit_unless(found.verified)
+
+
+def _is_of_its_own(table: TableSystem[Any], content: Mapping[str, Any]) -> bool:
+    """Whether a proposal was made with the calibration that comes with its system."""
+    stated = content.get("provenance")
+    evidence = stated.get("evidence") if isinstance(stated, Mapping) else None
+    return table.fitted_path.is_file() and evidence == table.fitted().data_hash
