@@ -81,6 +81,7 @@ def test_classes_of_a_run_share_its_cpu() -> None:
     assert data_factor(pd.concat(classes), FRESH, AGED) == data_factor(one, FRESH, AGED)
 
 
+@pytest.mark.slow
 def test_the_band_holds_the_factor_in_nine_of_ten_tables() -> None:
     """1,000 tables of three and three runs that scatter by 6.4 %, as full nodes of the lab did.
 

@@ -51,6 +51,7 @@ def test_the_need_is_that_of_the_volume(demand: Demand) -> None:
     assert disks.need_gib(layout, 5) == pytest.approx(need / 5)
 
 
+@pytest.mark.slow
 def test_a_disk_that_binds_decides_the_number_of_nodes(demand: Demand) -> None:
     plain, bound = sized(None), sized(demand)
     assert plain.chosen is not None

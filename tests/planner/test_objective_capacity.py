@@ -61,7 +61,7 @@ def test_at_the_capacity_the_limiting_figure_is_at_its_limit(statistic: str, sha
     assert capacity.low == 0 or band.low < limit < band.high
 
 
-@pytest.mark.parametrize("client_share", [None, (0.7, 0.3)])
+@pytest.mark.parametrize("client_share", [None, pytest.param((0.7, 0.3), marks=pytest.mark.slow)])
 def test_a_draw_sustains_the_rate_at_which_its_figure_crosses_the_limit(client_share: tuple[float, ...] | None) -> None:
     """As if every draw was solved at all rates, also where data centres differ."""
     asked = OpenproviderScenario(dcs=2, cass_nodes=3, client_share=client_share, slo=("acct.p99<100ms",))
